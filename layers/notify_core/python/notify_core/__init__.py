@@ -1,0 +1,1 @@
+"""The core of the notification platform, shared by every Lambda function as a layer."""

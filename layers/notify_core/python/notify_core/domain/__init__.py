@@ -1,0 +1,1 @@
+"""What the platform decides, without I/O and without a clock."""

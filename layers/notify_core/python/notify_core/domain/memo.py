@@ -1,0 +1,36 @@
+"""Remembering what is compiled from a definition: a pure function's value, kept for its next call."""
+
+from collections.abc import Callable
+from typing import Final, Generic, TypeVar
+
+from notify_core.domain.definition import Definition
+
+Source = TypeVar("Source")
+Compiled = TypeVar("Compiled")
+_KEPT_MAX: Final = 64
+
+
+class Memo(Generic[Source, Compiled]):
+    """Keeps the compiled form of the latest definitions' content.
+
+    The content itself decides whether the form still fits, so a definition that isn't registered yet may share its
+    version with another.
+    """
+
+    def __init__(self, source: Callable[[Definition], Source], compile_: Callable[[Source], Compiled]) -> None:
+        self._source = source
+        self._compile = compile_
+        self._kept: dict[tuple[str, str, int], tuple[Source, Compiled]] = {}
+
+    def of(self, definition: Definition) -> Compiled:
+        """The compiled form of the definition's content."""
+        key = (definition.workspace_id, definition.key, definition.version)
+        source = self._source(definition)
+        kept = self._kept.get(key)
+        if kept is not None and (kept[0] is source or kept[0] == source):
+            return kept[1]
+        compiled = self._compile(source)
+        if len(self._kept) >= _KEPT_MAX:
+            self._kept.pop(next(iter(self._kept)), None)
+        self._kept[key] = (source, compiled)
+        return compiled
