@@ -1,0 +1,1 @@
+"""The real stack on this machine: an emulator of AWS, a simulator of the providers, and the ordinary CDK."""
