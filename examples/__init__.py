@@ -1,0 +1,1 @@
+"""What a producer and an operator do with the platform, as a demonstration."""
