@@ -16,7 +16,7 @@ COMMANDS = {
     "pyright": ("pyright", "--pythonpath", sys.executable),
     "mypy": ("mypy",),
     "imports": ("lint-imports", "--no-logo"),
-    "deptry": ("deptry", "layers", "functions"),
+    "deptry": ("deptry", "layers", "functions", "cli"),
     "vulture": ("vulture",),
     "spelling": ("codespell",),
     "lint": ("ruff", "check", "--output-format=concise"),

@@ -1,0 +1,1 @@
+"""`notify`: the platform at a terminal, for producers and operators. It talks HTTP and SQS, as any producer does."""
