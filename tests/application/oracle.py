@@ -1,7 +1,7 @@
-"""What ought to become of publications: the seeds' rules written down again by hand, without any of the platform's code.
+"""What ought to become of publications: the seeds' rules, written down again by hand without the platform's code.
 
-It hears what was processed and when, and keeps its own books. Two kinds of channel only: the console, shown at once, and
-chat, which always gets through when its message is processed.
+It hears what was processed and when, and keeps its own books. Two channels only: the console, shown at once, and chat,
+which always gets through when its message is processed.
 """
 
 from collections import Counter
@@ -119,9 +119,8 @@ class Oracle:
         asked.number, asked.people = body["data"].get("number"), tuple(sorted(body["audience"]["people"]))
         eligible = [person for person in asked.people if person in self.people]
         head = self.heads.get((asked.kind, asked.replacement_key or ""), Head())
-        if self._is_retired(asked):
-            asked.ends("invalid")
-        elif asked.not_before is not None and asked.not_before >= asked.expires_at:
+        is_contradictory = asked.not_before is not None and asked.not_before >= asked.expires_at
+        if self._is_retired(asked) or is_contradictory:
             asked.ends("invalid")
         elif head.withdrawn_at is not None and asked.published_at <= head.withdrawn_at:
             asked.ends("cancelled", "withdrawn")

@@ -371,7 +371,7 @@ def test_anything_at_all_gets_exactly_one_outcome_with_a_reason_or_lies_among_th
     assert rows.keys() >= named
     world.advance(hours=2)
     for row in world.database.requests:
-        assert row.state not in {RequestState.QUEUED}
+        assert row.state is not RequestState.QUEUED
         assert (row.reason is not None) == (row.state.value in HAS_REASON)
         assert bool(row.problems) == (row.state.value in EXPLAINED_BY_PROBLEMS)
     assert world.queues.waiting == []

@@ -10,6 +10,8 @@ from notify_core.domain.channel import Channel
 from notify_core.domain.delivery_lifecycle import DeliveryState
 from notify_core.domain.identifiers import ClaimId, NoticeId, Recipient, WorkspaceId, delivery_id
 from notify_core.domain.notice import Delivery, Notice
+from notify_core.domain.request import closed_by_producer
+from notify_core.domain.request_lifecycle import RequestEvent
 from tests.application.delivery import (
     BUSY,
     DOWN,
@@ -173,6 +175,45 @@ def test_a_notice_that_the_inbox_shows_outlives_its_deadline_as_delivered(world:
     world.skip(hours=1)
     deliver(world, tasks)
     assert (told(world), world.notice().status, world.unread()) == ("expired(age)", "delivered", 1)
+
+
+@pytest.mark.parametrize("is_waiting", [False, True], ids=["queued", "deferred"])
+@pytest.mark.parametrize(
+    ("event", "by", "reason"),
+    [(RequestEvent.WITHDRAW, "producer", "withdrawn"), (RequestEvent.REPLACE, "replacement", "replaced")],
+)
+def test_a_claim_that_nobody_carries_is_released_unsent_and_its_notice_ends_in_the_same_write(
+    world: World, event: RequestEvent, by: str, reason: str, *, is_waiting: bool
+) -> None:
+    """The withdrawal is recorded, and its follow-up is still to come."""
+    world.register_definition("console", "chat", "text")
+    tasks = accepted(world, "ana")
+    if is_waiting:
+        world.text.faults = [BUSY]
+        deliver(world, take(world, QueueName.TEXT))
+    request = world.request()
+    world.ports.requests.put(closed_by_producer(request, event, now=world.clock.now()), request)
+    version = world.notice().version
+    deliver(world, tasks)
+    assert moves(world) == ["queued -> sending by worker", f"sending -> cancelled by worker: {reason}"]
+    source = "deferred" if is_waiting else "queued"
+    assert moves(world, channel=Channel.TEXT)[-1] == f"{source} -> cancelled by {by}: {reason}"
+    assert (world.notice().status, world.notice().version, world.unread()) == ("superseded", version + 2, 0)
+    assert world.chat.calls == 0
+
+
+@pytest.mark.parametrize("is_waiting", [False, True], ids=["queued", "deferred"])
+def test_a_claim_past_its_deadline_is_released_with_all_that_is_unsent(world: World, *, is_waiting: bool) -> None:
+    world.register_definition("chat", "text", expires_after=timedelta(hours=1))
+    tasks = accepted(world, "ana")
+    if is_waiting:
+        world.text.faults = [BUSY]
+        deliver(world, take(world, QueueName.TEXT))
+    world.skip(hours=1)
+    deliver(world, tasks)
+    source = "deferred" if is_waiting else "queued"
+    assert moves(world, channel=Channel.TEXT)[-1] == f"{source} -> expired by worker: age"
+    assert (world.states(), world.notice().status) == ({"chat": "expired", "text": "expired"}, "expired")
 
 
 @pytest.mark.parametrize("ending", ["withdrawn", "expired"])

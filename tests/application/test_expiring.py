@@ -216,7 +216,7 @@ def test_a_send_in_flight_over_the_deadline_is_recorded_as_it_ended(world: World
         world.sweep_only()
         return sending(outgoing)
 
-    world.chat.send = send  # type: ignore[method-assign]
+    world.chat.send = send
     world.publish("k1", deadline=at(seconds=5))
     world.run()
     assert (chat(world).state, world.notice().status) == ("delivered", "delivered")
@@ -233,7 +233,7 @@ def test_a_refusal_for_now_after_the_deadline_is_expired_by_the_next_sweep(world
         world.sweep_only()
         return Unavailable(reason="maintenance")
 
-    world.chat.send = send  # type: ignore[method-assign]
+    world.chat.send = send
     world.publish("k1", deadline=at(seconds=5))
     world.run()
     assert chat(world).state == "deferred"

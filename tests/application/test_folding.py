@@ -1,4 +1,4 @@
-"""Folding: requests of one fold key, within a window, are one notice a person; it lives while one of them carries it."""
+"""Folding: requests of one key within a window are one notice a person, which lives while one of them carries it."""
 
 import json
 from collections.abc import Callable
@@ -490,6 +490,19 @@ def test_work_handed_over_is_watched_by_whom_it_was_handed_to(world: World) -> N
     fold(world, 2)
     world.queues.purge()
     world.advance(seconds=30)
+    withdraw(world, 1)
+    world.queues.purge()
+    world.advance(minutes=3)
+    assert texts(world) == ["Invoice 2"]
+
+
+def test_a_retried_delivery_handed_over_is_watched_by_whom_it_was_handed_to(world: World) -> None:
+    """Scenario 22: nothing else had to be looked at on that request before its deadline."""
+    fold(world, 1)
+    fold(world, 2)
+    exhaust(world)
+    assert world.request("k2").due_at == world.request("k2").expires_at
+    assert isinstance(retry_delivery(key_of(world.folded()[0]), Channel.CHAT, world.ports), Retried)
     withdraw(world, 1)
     world.queues.purge()
     world.advance(minutes=3)

@@ -1,4 +1,4 @@
-"""Replacing: one open request a replacement key, the newest; older ones are superseded, or cancelled when they come late."""
+"""Replacing: one open request a replacement key, the newest; older ones are superseded, late ones cancelled."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor

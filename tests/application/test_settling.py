@@ -55,10 +55,12 @@ def test_a_delivered_request_stays_open_until_its_deadline_and_settles_then(worl
     assert (world.notice().status, world.unread()) == ("delivered", 1)
 
 
-def test_a_console_request_is_looked_at_once_in_its_life(world: World) -> None:
+def test_a_console_request_is_looked_at_after_its_commit_and_at_its_deadline(world: World) -> None:
     world.register_definition("console")
     world.publish("k1", deadline=at(days=3))
     world.run()
+    assert world.request().due_at == at(seconds=90)
+    world.advance(minutes=2)
     assert world.request().due_at == at(days=3)
     steps = Steps(world.ports)
     world.ports = steps.ports

@@ -218,13 +218,13 @@ def test_a_failing_delivery_is_tried_for_a_day_from_its_first_failure(world: Wor
     assert (told(world), item(world).attempts) == ("delivered", 2)
 
 
-def test_a_delivery_that_fails_a_day_after_its_first_failure_is_exhausted(world: World) -> None:
+def test_waiting_for_a_throttled_channel_does_not_age_a_delivery_that_failed_before(world: World) -> None:
     world.chat.faults = [DOWN, Throttled(retry_after=timedelta(hours=24)), DOWN]
     world.publish("k1")
     world.advance(minutes=1)
     assert (told(world), item(world).attempts) == ("deferred(throttled)", 1)
     world.advance(hours=50)
-    assert (world.chat.calls, item(world).attempts, told(world)) == (3, 2, "failed(attempts_exhausted)")
+    assert (world.chat.calls, item(world).attempts, told(world)) == (4, 3, "delivered")
 
 
 def test_an_operators_retry_has_all_attempts_however_old_the_notice_is(world: World) -> None:

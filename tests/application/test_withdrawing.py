@@ -144,7 +144,7 @@ def test_a_send_in_flight_is_not_recalled_and_its_result_is_still_recorded(world
         answers.append(withdraw(world))
         return sending(outgoing)
 
-    world.chat.send = send  # type: ignore[method-assign]
+    world.chat.send = send
     world.publish("k1")
     world.advance(minutes=5)
     assert answers[0].recipients == {ANA: TooLate(channel=Channel.CHAT, since=NOON)}
@@ -160,7 +160,7 @@ def test_a_send_in_flight_that_was_refused_for_now_is_cancelled_not_tried_again(
         withdraw(world)
         return Unavailable(reason="maintenance")
 
-    world.chat.send = send  # type: ignore[method-assign]
+    world.chat.send = send
     world.publish("k1")
     world.advance(minutes=30)
     (item,) = [item for item in world.notice().deliveries if item.channel is Channel.CHAT]
@@ -452,7 +452,6 @@ def stepped(wanted: str) -> tuple[World, Steps]:
         replace_previous=wanted == "replacing",
         fold_within=timedelta(hours=1) if wanted == "folded" else None,
     )
-    world.plain = world.ports
     steps = Steps(world.ports)
     world.ports = steps.ports
     return world, steps
@@ -540,7 +539,7 @@ def test_a_withdrawal_that_keeps_losing_its_race_says_so_and_comes_again(world: 
     """Scenario 16: whoever gives up leaves its message."""
     world.publish("k1")
     accept_only(world)
-    contended = replace(world.ports, requests=Contended(world.ports.requests))  # type: ignore[arg-type]
+    contended = replace(world.ports, requests=Contended(world.ports.requests))
     with pytest.raises(Conflict):
         withdraw(world, ports=contended)
     assert world.request().state is RequestState.OPEN
@@ -592,7 +591,7 @@ def test_a_withdrawal_whose_own_answer_was_lost_knows_its_write_again(
     if is_published:
         world.publish("k1", replacement_key="r")
         accept_only(world)
-    lossy = replace(world.ports, requests=AnswersLost(world.ports.requests))  # type: ignore[arg-type]
+    lossy = replace(world.ports, requests=AnswersLost(world.ports.requests))
     answer = withdraw_key(world, ports=lossy) if by_key else withdraw(world, ports=lossy)
     assert (answer.result, answer.request_id) == (result, world.id_of("k1"))
     assert world.request().version == 2 if is_published else 1

@@ -172,6 +172,8 @@ class World:
             evidence={Channel.CHAT: self.chat, Channel.SLACK_SYSTEM: self.system},
             hq_channel="C-HQ",
         )
+        self.plain = self.ports
+        """The ports without what a test has put before them."""
         self.extended: list[tuple[str, int]] = []
         self.failures: list[BaseException] = []
         self.register_workspace()

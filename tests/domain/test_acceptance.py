@@ -17,6 +17,7 @@ from notify_core.domain.acceptance import (
     rejected,
     told_nobody,
     waiting_due_at,
+    with_difference,
 )
 from notify_core.domain.channel import Channel
 from notify_core.domain.definition import Definition, DefinitionState
@@ -35,6 +36,7 @@ from tests.builders import (
     a_publication,
     a_queued_request,
     a_request,
+    a_tombstone,
     a_workspace,
     an_entry,
     at,
@@ -211,6 +213,18 @@ def test_a_row_recorded_before_keeps_when_it_was_first_recorded_and_loses_its_pr
     was = a_queued_request(recorded_at=at(days=-1), version=3, problems=(PROBLEM,))
     row = queued_row(a_publication(), was, a_workspace(), now=NOON)
     assert row == replace(was, problems=())
+
+
+def test_a_repeat_with_other_content_is_noted_once_and_leaves_the_content() -> None:
+    row = a_queued_request()
+    noted = with_difference(row, "other", now=at(hours=1))
+    assert noted == replace(row, differing_repeat_at=at(hours=1))
+    assert with_difference(noted, "yet another", now=at(hours=2)) == noted
+
+
+def test_a_repeat_that_is_the_same_or_meets_a_tombstone_differs_in_nothing() -> None:
+    for row in (a_queued_request(), a_tombstone()):
+        assert with_difference(row, "0123456789abcdef", now=at(hours=1)) == row
 
 
 def test_a_row_lies_in_one_of_its_workspaces_shards() -> None:

@@ -461,10 +461,13 @@ def test_a_result_cannot_be_recorded_on_a_delivery_that_is_not_being_sent(
         with_result(a_notice(a_delivery(state)), Channel.CHAT, result, now=LATER)
 
 
-def test_what_its_claimant_did_not_send_may_be_taken_at_once() -> None:
+@pytest.mark.parametrize(("until", "next_at"), [(None, LATER), (at(minutes=9), at(minutes=9))], ids=["now", "then"])
+def test_what_its_claimant_did_not_send_may_be_taken_at_once_or_at_the_time_told(
+    until: datetime | None, next_at: datetime
+) -> None:
     notice = a_notice(TRIED)
-    assert put_back(notice, Channel.CHAT, now=LATER) == recorded(
-        notice, a_delivery(DeliveryState.DEFERRED, attempts=1, reason=None, next_at=LATER)
+    assert put_back(notice, Channel.CHAT, now=LATER, until=until) == recorded(
+        notice, a_delivery(DeliveryState.DEFERRED, attempts=1, reason=None, next_at=next_at)
     )
 
 
@@ -570,6 +573,7 @@ def test_a_receipt_moves_what_was_sent_or_may_have_been(
 @pytest.mark.parametrize("state", sorted(set(DeliveryState) - {DeliveryState.SENDING, DeliveryState.SENT}))
 def test_no_other_delivery_believes_a_receipt(state: DeliveryState) -> None:
     assert not believes_receipt(a_delivery(state))
+    assert state is DeliveryState.FAILED or not believes_receipt(a_delivery(state, reason="outcome_unknown"))
 
 
 def test_a_refused_or_exhausted_delivery_believes_no_receipt() -> None:

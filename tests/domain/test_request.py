@@ -16,6 +16,7 @@ from notify_core.domain.request import (
     first_due_at,
     moved,
     next_check_at,
+    no_later_than_expiry,
     rescheduled,
     retired,
     settled,
@@ -217,15 +218,17 @@ def test_the_follow_up_of_a_closed_request_is_repeated_after_a_minute() -> None:
         (an_entry("ana", Channel.CONSOLE, Channel.CHAT), DEADLINE, at(seconds=90)),
         (an_entry("-", Channel.SLACK_SYSTEM), DEADLINE, at(seconds=90)),
         (an_entry("ana", Channel.CHAT), at(seconds=60), at(seconds=60)),
-        (an_entry("ana", Channel.CONSOLE), DEADLINE, DEADLINE),
+        (an_entry("ana", Channel.CONSOLE), DEADLINE, at(seconds=90)),
+        (an_entry("ana", planned(Channel.CONSOLE, DeliveryState.UNAVAILABLE)), DEADLINE, DEADLINE),
         (an_entry("ana", planned(Channel.CHAT, DeliveryState.SKIPPED)), DEADLINE, DEADLINE),
     ],
-    ids=["chat", "headquarters", "deadline_is_sooner", "console_alone", "nothing_to_send"],
+    ids=["chat", "headquarters", "deadline_is_sooner", "console_alone", "console_off", "nothing_to_send"],
 )
-def test_an_accepted_request_is_looked_at_soon_where_something_is_to_be_sent(
+def test_an_accepted_request_is_looked_at_soon_where_something_follows_its_commit(
     entry: ManifestEntry, expires_at: datetime, due_at: datetime
 ) -> None:
-    assert first_due_at((an_entry("ben", Channel.CONSOLE), entry), now=NOON, expires_at=expires_at) == due_at
+    nothing = an_entry("ben", planned(Channel.CHAT, DeliveryState.SKIPPED))
+    assert first_due_at((nothing, entry), now=NOON, expires_at=expires_at) == due_at
 
 
 @pytest.mark.parametrize(
@@ -248,6 +251,14 @@ def test_the_age_of_a_request_doubles_from_look_to_look_up_to_an_hour(age: timed
 def test_a_request_not_accepted_yet_is_as_old_as_its_row() -> None:
     row = a_queued_request(recorded_at=at(minutes=-4))
     assert next_check_at(row, now=NOON) == at(minutes=4)
+    assert next_check_at(a_request(recorded_at=at(days=-3)), now=at(minutes=5)) == at(minutes=10)
+
+
+def test_a_request_that_waits_is_looked_at_when_it_expires_at_the_latest() -> None:
+    row = a_queued_request()
+    assert no_later_than_expiry(row, LATER) == LATER
+    assert no_later_than_expiry(row, DEADLINE + timedelta(seconds=30)) == DEADLINE
+    assert no_later_than_expiry(a_tombstone(), LATER) == LATER
 
 
 def test_a_recipient_has_one_line_of_the_manifest() -> None:

@@ -1,18 +1,21 @@
 """The functions as Lambda runs them: their own handlers, variables and adapters, on moto and the provider simulator."""
 
 import json
+import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from importlib.util import module_from_spec, spec_from_file_location
 from typing import Any
 from uuid import uuid4
 
 import boto3
 import pytest
-from botocore.config import Config
+from botocore.loaders import create_loader
+from botocore.session import Session
 
 from infra.local.simulator.client import SimulatorClient
 from infra.specs import FUNCTIONS, INDEXES, FunctionSpec, Queue
@@ -77,15 +80,16 @@ class Deployment:
     def process(
         self, folder: str, *, seconds: float | None = None, later: timedelta = timedelta(0)
     ) -> Iterator[Callable[[Mapping[str, Any], str], Any]]:
-        """A process that has just started, with the variables that the stack gives this function: what calls its handler.
+        """A process that has just started, with the variables that the stack gives this function, as its caller.
 
-        `seconds` is its time to live where that is shorter than its own, `later` how much later it is for it.
+        `seconds` is how long an invocation has, where that isn't its own time; `later` is how much later it is.
         """
         spec = next(spec for spec in FUNCTIONS if spec.folder == folder)
         with self.monkeypatch.context() as patched:
             for name, value in self._variables(spec).items():
                 patched.setenv(name, value)
             patched.setattr(wiring, "SystemClock", lambda: LateClock(later))
+            patched.setattr(wiring, "_session", lru_cache(_session))
             _forget_everything()
             handler = _load(folder).handler
 
@@ -139,6 +143,16 @@ class Deployment:
         return int(asked["ApproximateNumberOfMessagesDelayed"])
 
 
+_MODELS = create_loader()
+"""AWS's descriptions of its services, which take long to read and never change."""
+
+
+def _session() -> Session:
+    session = Session()
+    session.register_component("data_loader", _MODELS)
+    return session
+
+
 def failed(answer: Answer) -> list[str]:
     """Which messages come again, by a partial batch answer in Lambda's own form."""
     assert set(answer) == {"batchItemFailures"}
@@ -176,6 +190,9 @@ def _forget_everything() -> None:
     for value in vars(wiring).values():
         if hasattr(value, "cache_clear"):
             value.cache_clear()
+    for spec in FUNCTIONS:  # Powertools keeps a logger by name, with the stream that it began with
+        logging.getLogger(spec.folder).handlers.clear()
+        logging.Logger.manager.loggerDict.pop(spec.folder, None)
 
 
 @contextmanager
@@ -183,8 +200,8 @@ def deployed(simulator: SimulatorClient, monkeypatch: pytest.MonkeyPatch) -> Ite
     """A deploy of its own: four empty tables, twelve empty queues, the secrets."""
     with moto() as dynamo:
         assert set(TABLES) == set(TableNames.__dataclass_fields__)
-        session = boto3.Session("test", "test", region_name="us-east-1")
-        sqs = session.client("sqs", config=Config(parameter_validation=False))
+        session = boto3.Session("test", "test", region_name="us-east-1", botocore_session=_session())
+        sqs = session.client("sqs")
         for queue in Queue:
             for is_dead in (False, True):
                 sqs.create_queue(QueueName=_queue_name(queue, is_dead=is_dead))

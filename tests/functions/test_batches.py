@@ -1,23 +1,20 @@
 """Partial batch answers: whichever of ten records fails, it comes again, and the others don't."""
 
 import json
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from notify_core.application.tasks import DispatchTask, SweepTask, Task, message_of
+from notify_core.application.tasks import DispatchTask, SweepTask, message_of
 from notify_core.domain.channel import Channel
 from notify_core.domain.identifiers import NoticeId, Recipient, WorkspaceId
 from tests.functions.deployment import Deployment, failed
-from tests.functions.told import INVOICE, TEN, alert, id_of, notice, publication, register, states
+from tests.functions.told import INVOICE, TEN, alert, id_of, notice, publication, register
 
 ACME = WorkspaceId("acme")
 WHICH = pytest.mark.parametrize(
-    "bad",
-    [[], [0], [4], [9], [0, 1, 2, 3, 4], list(range(10))],
-    ids=["none", "first", "one", "last", "some", "all"],
+    "bad", [[], [0], [1, 3, 4, 8, 9], list(range(10))], ids=["none", "first", "some", "all"]
 )
 """Scenario 39."""
 
@@ -82,10 +79,8 @@ CHANNELS = pytest.mark.parametrize(
 
 def accepted(deployment: Deployment, queue: str) -> list[Any]:
     """Ten dispatches of a channel, by the acceptance of what needs them."""
-    if queue == "system":
-        bodies = [alert(f"k{number}") for number in range(10)]
-    else:
-        bodies = [publication(definition=INVOICE)]
+    alerts = [alert(f"k{number}") for number in range(10)]
+    bodies = alerts if queue == "system" else [publication(definition=INVOICE)]
     assert failed(deployment.invoke("process_requests", deployment.event("requests", *bodies))) == []
     tasks = deployment.take(queue)
     assert len(tasks) == 10
@@ -275,32 +270,24 @@ def sweep(request_key: str) -> dict[str, Any]:
     return dict(message_of(SweepTask(workspace_id=ACME, request_id=id_of(request_key))).body)
 
 
-def no_sweep() -> Task:
-    return DispatchTask(
-        workspace_id=ACME,
-        recipient=Recipient("p0"),
-        notice_id=NoticeId("n"),
-        request_id=id_of("k1"),
-        channel=Channel.CHAT,
-    )
+DISPATCH = DispatchTask(
+    workspace_id=ACME,
+    recipient=Recipient("p0"),
+    notice_id=NoticeId("n"),
+    request_id=id_of("k1"),
+    channel=Channel.CHAT,
+)
 
 
-@pytest.mark.parametrize("make", [lambda: "no task", lambda: dict(message_of(no_sweep()).body)])
+@pytest.mark.parametrize("body", ["no task", message_of(DISPATCH).body], ids=["unreadable", "dispatch"])
 @WHICH
 def test_reconcile_messages_that_are_none_come_again_and_the_others_are_done(
-    deployment: Deployment, bad: list[int], make: Callable[[], Any]
+    deployment: Deployment, bad: list[int], body: Any
 ) -> None:
     publications = [publication(f"k{number}", ["p0"]) for number in range(10)]
     deployment.invoke("process_requests", deployment.event("requests", *publications))
     deployment.take("chat")
-    bodies = mixed([sweep(f"k{number}") for number in range(10)], bad, make())
+    bodies = mixed([sweep(f"k{number}") for number in range(10)], bad, body)
     event = deployment.event("reconcile", *bodies)
     assert failed(deployment.invoke("reconcile_requests", event, later=timedelta(minutes=2))) == ids(bad)
     assert len(deployment.take("chat")) == 10 - len(bad)
-
-
-def test_nothing_is_left_of_the_states_of_nobody(deployment: Deployment) -> None:
-    """Ten people told over one channel: each has one delivery, which is what the other tests look at."""
-    deployment.invoke("process_requests", deployment.event("requests", publication()))
-    deployment.invoke("deliver_chat", deployment.event("chat", *deployment.take("chat")))
-    assert states(deployment) == ["delivered"] * 10

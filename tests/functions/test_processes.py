@@ -1,6 +1,7 @@
 """A function's process: what it starts with, what it forgets between invocations, and what outlives it."""
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -73,8 +74,6 @@ def test_a_person_is_looked_up_anew_by_the_next_invocation(deployment: Deploymen
     with deployment.process("deliver_chat") as call:
         call(deployment.event("chat", first), "first")
         (person,) = deployment.stores.directory.people(ACME, ["p0"]).values()
-        from dataclasses import replace  # noqa: PLC0415
-
         deployment.stores.directory.put_person(replace(person, slack_user_id="U0NEW", version=2), person)
         call(deployment.event("chat", second), "second")
     assert [message["to"] for message in deployment.simulator.messages()] == ["U0P0", "U0NEW"]
@@ -90,12 +89,11 @@ def test_every_invocation_writes_at_least_a_line_and_each_is_json(
     deployment: Deployment, capsys: pytest.CaptureFixture[str], spec: Any
 ) -> None:
     """Without a line ministack waits for one, and an invocation leaves no trace."""
-    event: dict[str, Any] = {"Records": []}
-    if spec.routes:
-        event = {
-            "routeKey": "GET /nowhere",
-            "requestContext": {"requestId": "r", "authorizer": {"jwt": {"claims": {}}}},
-        }
+    event = {
+        "Records": [],
+        "routeKey": "GET /nowhere",
+        "requestContext": {"requestId": "r", "authorizer": {"jwt": {"claims": {}}}},
+    }
     with deployment.process(spec.folder) as call:
         call(event, "an-invocation")
     logged = lines(capsys)
@@ -199,14 +197,10 @@ def test_an_operators_retry_goes_from_the_api_to_the_person(deployment: Deployme
     item = notice(deployment).delivery(Channel.CHAT)
     assert item is not None
     assert (item.state, item.reason, len(deployment.simulator.messages())) == ("failed", "attempts_exhausted", 9)
+    path = {"ws": "acme", "recipient": "p0", "notice_id": notice(deployment).notice_id, "channel": "chat"}
     call = {
         "routeKey": "POST /v1/workspaces/{ws}/notices/{recipient}/{notice_id}/deliveries/{channel}/retry",
-        "pathParameters": {
-            "ws": "acme",
-            "recipient": "p0",
-            "notice_id": notice(deployment).notice_id,
-            "channel": "chat",
-        },
+        "pathParameters": path,
         "requestContext": {"requestId": "r", "authorizer": {"jwt": {"claims": {"scope": "notify/operator"}}}},
     }
     answers = [deployment.invoke("serve_operators", call) for _ in range(2)]

@@ -212,6 +212,7 @@ class Checkers:
         for notice in self.database.notices:
             self._check_final(notice)
         self._check_inboxes()
+        self._check_audits()
 
     def _check_accepted(self, request: Request) -> None:
         for entry in request.manifest:
@@ -278,3 +279,12 @@ class Checkers:
             )
             if counted != unread[place]:
                 self.fail(f"{place}: unread {counted}, visible unread {unread[place]}")
+
+    def _check_audits(self) -> None:
+        """The nightly audits came to their end, and called nothing a difference: nobody damaged a row."""
+        telemetry: Any = self.world.plain.telemetry
+        found = [fields for event, fields in telemetry.alarms if event.startswith("audit_difference")]
+        if found or telemetry.counted("audit_differences"):
+            self.fail(f"the audit found {found[:3]} without any damage")
+        if not self.database.ledgers:
+            self.fail("no audit was ever finished")

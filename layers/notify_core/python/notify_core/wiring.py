@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 from notify_core.adapters import batch
 from notify_core.adapters.batch import BatchResponse, Context, Record, deadline
 from notify_core.adapters.clock import SystemClock, new_claim_id
+from notify_core.adapters.counting import counting_notices, counting_requests
 from notify_core.adapters.telemetry import PowertoolsTelemetry
 from notify_core.adapters.threads import ThreadGather
 from notify_core.application.ports import EvidenceSource, Inbox, Ports, QueueName, Queues, Sender
@@ -62,8 +63,8 @@ def ports(*sends: Channel) -> Ports:
     return Ports(
         registry=_if_set(_registry),
         directory=_if_set(_directory),
-        requests=_if_set(_requests),
-        notices=_if_set(_notices),
+        requests=counting_requests(_if_set(_requests), telemetry()),
+        notices=counting_notices(_if_set(_notices), telemetry()),
         queues=_later(_queues),
         clock=clock(),
         gather=gather(),

@@ -67,8 +67,7 @@ def begin_notice(
     begun_at: datetime | None = None,
 ) -> Notice:
     """The first value of a notice that is about to be stored: not stored yet, the inbox's content included."""
-    has_console = any(planned.channel is Channel.CONSOLE for planned in entry.plan)
-    content = console_content(request, entry.recipient, reader) if has_console else None
+    content = console_content(request, entry.recipient, reader) if entry.has_console else None
     return first_notice(request, entry, notice=notice, begun_at=begun_at, content=content)
 
 

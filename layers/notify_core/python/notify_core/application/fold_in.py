@@ -6,7 +6,7 @@ from notify_core.application.ports import Conflict, Ports
 from notify_core.domain.identifiers import NoticeId, fold_id, generation_notice_id, generation_of
 from notify_core.domain.limits import CONFLICTS_MAX
 from notify_core.domain.notice import Notice, can_join, created, joined
-from notify_core.domain.request import ManifestEntry, Request, carries
+from notify_core.domain.request import ManifestEntry, Request
 
 
 def fold_in(request: Request, entry: ManifestEntry, reader: Reader, ports: Ports) -> Notice:
@@ -31,8 +31,7 @@ def _next_value(
 ) -> tuple[Notice, Notice | None]:
     now = ports.clock.now()
     if newest is not None and joins(request, entry, newest, reader, ports):
-        is_shown = newest.has_console and carries(request, now)
-        content = console_content(request, entry.recipient, reader) if is_shown else None
+        content = console_content(request, entry.recipient, reader) if newest.has_console else None
         return joined(newest, request, content, now=now), newest
     notice = _next_generation(request, newest)
     return created(begin_notice(request, entry, reader, notice=notice, begun_at=now)), None

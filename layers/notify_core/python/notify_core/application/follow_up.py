@@ -10,10 +10,9 @@ from notify_core.application.begin_notice import Reader, begin_notice
 from notify_core.application.end_notices import end_notices
 from notify_core.application.find_notices import find_notices
 from notify_core.application.fold_in import fold_in
-from notify_core.application.ports import Conflict, Ports
+from notify_core.application.ports import Conflict, Message, Ports, QueueName
 from notify_core.application.retire_definition import close_if_retired
 from notify_core.application.tasks import QUEUE_OF, DispatchTask, dispatch_task, message_of
-from notify_core.domain.channel import Channel
 from notify_core.domain.delivery_lifecycle import DeliveryState
 from notify_core.domain.identifiers import Recipient, unfolded_notice_id
 from notify_core.domain.lifecycle import Actor
@@ -41,7 +40,7 @@ def _begin(request: Request, reader: Reader, ports: Ports, *, is_new: bool) -> N
         dispatch(_owed(folded), ports)
         return
     stored: Mapping[Recipient, Notice | None] = {} if is_new else find_notices(request, ports)
-    missing = [entry for entry in request.manifest if stored.get(entry.recipient) is None and _has_console(entry)]
+    missing = [entry for entry in request.manifest if stored.get(entry.recipient) is None and entry.has_console]
     ports.gather([partial(_store_first, request, entry, reader, ports) for entry in missing])
     dispatch(_still_owed(request, stored), ports)
 
@@ -80,11 +79,11 @@ def _owed(notices: Iterable[Notice]) -> Iterable[DispatchTask]:
 
 def dispatch(tasks: Iterable[DispatchTask], ports: Ports) -> None:
     """Send the tasks to their channels' queues, ten a call."""
-    by_channel: dict[Channel, list[DispatchTask]] = {}
+    by_queue: dict[QueueName, list[Message]] = {}
     for task in tasks:
-        by_channel.setdefault(task.channel, []).append(task)
-    for channel, owed in by_channel.items():
-        ports.queues.send(QUEUE_OF[channel], [message_of(task) for task in owed])
+        by_queue.setdefault(QUEUE_OF[task.channel], []).append(message_of(task))
+    for queue, messages in by_queue.items():
+        ports.queues.send(queue, messages)
 
 
 def _end_replaced(request: Request, reader: Reader, ports: Ports) -> None:
@@ -106,8 +105,4 @@ def _look_behind(request: Request, reader: Reader, ports: Ports) -> None:
 
 
 def _stored_at_once(request: Request) -> list[Recipient]:
-    return [entry.recipient for entry in request.manifest if _has_console(entry)]
-
-
-def _has_console(entry: ManifestEntry) -> bool:
-    return Channel.CONSOLE in entry.channels
+    return [entry.recipient for entry in request.manifest if entry.has_console]

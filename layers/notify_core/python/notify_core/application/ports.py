@@ -24,6 +24,7 @@ from notify_core.domain.identifiers import (
     RequestId,
     WorkspaceId,
 )
+from notify_core.domain.ledger import Ledger
 from notify_core.domain.notice import Notice
 from notify_core.domain.request import Request
 from notify_core.domain.request_lifecycle import RequestReason, RequestState
@@ -53,7 +54,7 @@ class Page:
 
 
 class RegistryStore(Protocol):
-    """Workspaces, definitions and channel states."""
+    """Workspaces with the audits' ledgers, definitions and channel states."""
 
     def workspace(self, workspace: WorkspaceId) -> Workspace | None:
         """The workspace, strongly consistent."""
@@ -89,6 +90,14 @@ class RegistryStore(Protocol):
 
     def put_channel_state(self, new: ChannelState, was: ChannelState | None) -> None:
         """Write a channel state's next version."""
+        ...
+
+    def ledger(self, workspace: WorkspaceId) -> Ledger | None:
+        """What the last audit of a workspace left, strongly consistent; None before the first."""
+        ...
+
+    def put_ledger(self, new: Ledger, was: Ledger | None) -> None:
+        """Write a ledger's next version."""
         ...
 
 
@@ -200,6 +209,14 @@ class RequestStore(Protocol):
         """Write a request's next version under guard_request."""
         ...
 
+    def repair(self, new: Request, was: Request) -> None:
+        """Write a request's next version over what the lifecycle may not lead from: only the version is guarded."""
+        ...
+
+    def damaged(self, workspace: WorkspaceId, requests: Sequence[RequestId]) -> Sequence[RequestId]:
+        """Those of the requests that an index shows otherwise than their content amounts to, strongly consistent."""
+        ...
+
     def head(self, workspace: WorkspaceId, definition: DefinitionKey, replacement_key: str) -> Head | None:
         """A replacement key's head, strongly consistent."""
         ...
@@ -266,6 +283,14 @@ class NoticeStore(Protocol):
 
     def put(self, new: Notice, was: Notice | None) -> None:
         """Write a notice's next version under guard_notice."""
+        ...
+
+    def repair(self, new: Notice, was: Notice) -> None:
+        """Write a notice's next version over what the lifecycle may not lead from: only the version is guarded."""
+        ...
+
+    def damaged(self, keys: Sequence[NoticeKey]) -> Sequence[NoticeKey]:
+        """Those of the notices that an index shows otherwise than their content amounts to, strongly consistent."""
         ...
 
     def generations(self, workspace: WorkspaceId, recipient: Recipient, fold: str) -> Iterator[Notice]:

@@ -5,7 +5,7 @@ from datetime import timedelta
 from notify_core.application.ports import Conflict, EvidenceQuery, NoticeKey, Ports
 from notify_core.application.tell_failed_alert import tell_failed_alert
 from notify_core.domain.channel import Channel
-from notify_core.domain.delivery_lifecycle import DeliveryState
+from notify_core.domain.delivery_lifecycle import DeliveryReason, DeliveryState
 from notify_core.domain.lifecycle import Actor
 from notify_core.domain.limits import CONFLICTS_MAX, TEXT_EVIDENCE_SECONDS
 from notify_core.domain.notice import (
@@ -33,6 +33,7 @@ def settle_send(notice: Notice, channel: Channel, ports: Ports) -> Notice:
             notice = _again(notice, ports)
             continue
         ports.telemetry.count("sends_settled", channel=channel.value, state=_state(new, channel))
+        _tell_unknown(new, channel, ports)
         tell_failed_alert(notice, new, ports)
         return new
     raise Conflict(f"settling of {notice.notice_id} kept losing its race")
@@ -46,6 +47,19 @@ def _again(notice: Notice, ports: Ports) -> Notice:
 def _state(notice: Notice, channel: Channel) -> str:
     item = notice.delivery(channel)
     return item.state.value if item else ""
+
+
+def _tell_unknown(notice: Notice, channel: Channel, ports: Ports) -> None:
+    """Alarm where the last word is that nobody can tell: a person has to ask the recipient, or the provider."""
+    item = notice.delivery(channel)
+    if item is not None and item.reason == DeliveryReason.OUTCOME_UNKNOWN:
+        ports.telemetry.alarm(
+            "outcome_unknown",
+            workspace_id=notice.workspace_id,
+            notice_id=notice.notice_id,
+            recipient=notice.recipient,
+            channel=channel.value,
+        )
 
 
 def _settled(notice: Notice, item: Delivery, ports: Ports) -> Notice | None:

@@ -19,7 +19,6 @@ from notify_core.application.retire_definition import close_if_retired
 from notify_core.application.settle_send import settle_send
 from notify_core.application.tasks import dispatch_task
 from notify_core.domain.acceptance import expired, expiry_reason, waiting_due_at
-from notify_core.domain.channel import Channel
 from notify_core.domain.delivery_lifecycle import UNSENT, DeliveryState
 from notify_core.domain.identifiers import Recipient, RequestId, WorkspaceId
 from notify_core.domain.lifecycle import Actor
@@ -116,7 +115,7 @@ def _is_unfinished(request: Request, notices: Mapping[Recipient, Notice | None])
     if request.is_withdrawn or request.state is RequestState.SETTLED:
         return False
     return any(
-        notices[entry.recipient] is None and (request.fold_key is not None or Channel.CONSOLE in entry.channels)
+        notices[entry.recipient] is None and (request.fold_key is not None or entry.has_console)
         for entry in request.manifest
     )
 

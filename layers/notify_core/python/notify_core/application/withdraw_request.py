@@ -148,7 +148,7 @@ def _marked(withdrawal: Withdrawal, head: Head | None, key: str, ports: Ports) -
     keep_until = ports.clock.now() + timedelta(seconds=KEEP_CLOSED_SECONDS)
     return replace(
         was,
-        withdrawn_at=max(withdrawal.withdrawn_at, was.withdrawn_at or withdrawal.withdrawn_at),
+        withdrawn_at=withdrawal.withdrawn_at,
         version=was.version + 1,
         delete_at=max(keep_until, was.delete_at or keep_until),
     )

@@ -359,7 +359,7 @@ def claimed(notice: Notice, channel: Channel, claim: ClaimId, *, now: datetime, 
 def held(notice: Notice, channel: Channel, *, until: datetime, reason: str, now: datetime) -> Notice:
     """The delivery waiting for its channel, unclaimed: throttled, or behind an open circuit.
 
-    Waiting on is one line of the timeline, however often it is found waiting.
+    Waiting on is one line of the timeline, however often it is found waiting; it isn't failing, and doesn't age it.
     """
     return _with_delivery(
         _without_last_wait(notice, channel, reason),
@@ -370,6 +370,7 @@ def held(notice: Notice, channel: Channel, *, until: datetime, reason: str, now:
         now=now,
         reason=reason,
         next_at=until,
+        failing_since=None,
     )
 
 
@@ -408,9 +409,10 @@ def with_result(
         case Delivered() | Accepted():
             return _accepted(notice, channel, result, now=now)
         case Throttled():
-            return _postponed(notice, channel, until or now + result.retry_after, DeliveryReason.THROTTLED, now=now)
+            until = until or now + result.retry_after
+            return _postponed(notice, channel, until, DeliveryReason.THROTTLED, now=now, failing_since=None)
         case Rejected(scope=RejectionScope.WORKSPACE):
-            return _postponed(notice, channel, until or now, DeliveryReason.CIRCUIT_OPEN, now=now)
+            return _postponed(notice, channel, until or now, DeliveryReason.CIRCUIT_OPEN, now=now, failing_since=None)
         case Rejected():
             return _failed(notice, channel, DeliveryEvent.REJECT, result.reason, by=Actor.WORKER, now=now, attempts=1)
         case Unavailable():

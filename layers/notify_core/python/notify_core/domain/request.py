@@ -60,6 +60,11 @@ class ManifestEntry:
     plan: tuple[Planned, ...]
 
     @property
+    def has_console(self) -> bool:
+        """Whether the recipient's inbox shows the notice, so that it has to be stored at once."""
+        return any(item.channel is Channel.CONSOLE and item.state is DeliveryState.DELIVERED for item in self.plan)
+
+    @property
     def channels(self) -> frozenset[Channel]:
         """The channels that the plan names, whatever their state."""
         return frozenset(planned.channel for planned in self.plan)
@@ -186,6 +191,7 @@ class Request:
         return next((entry for entry in self.manifest if entry.recipient == recipient), None)
 
 
+_FOLLOWED_UP: Final = frozenset({DeliveryState.QUEUED, DeliveryState.DELIVERED})
 _LIVE: Final = frozenset({RequestState.QUEUED, RequestState.OPEN})
 
 
@@ -259,9 +265,12 @@ def closing_due_at(now: datetime) -> datetime:
 
 
 def first_due_at(manifest: tuple[ManifestEntry, ...], *, now: datetime, expires_at: datetime) -> datetime:
-    """When a request accepted now is looked at first: soon if anything is to be sent, else at its deadline."""
-    to_send = any(planned.state is DeliveryState.QUEUED for entry in manifest for planned in entry.plan)
-    return min(now + timedelta(seconds=FIRST_CHECK_SECONDS), expires_at) if to_send else expires_at
+    """When a request accepted now is looked at first: soon if anything follows its commit, else at its deadline.
+
+    Sending follows, and storing what the inbox shows: a function that dies in between leaves both to the first check.
+    """
+    follows = any(planned.state in _FOLLOWED_UP for entry in manifest for planned in entry.plan)
+    return min(now + timedelta(seconds=FIRST_CHECK_SECONDS), expires_at) if follows else expires_at
 
 
 def no_later_than_expiry(request: Request, at: datetime) -> datetime:

@@ -8,6 +8,7 @@ Keys, with `#` between their parts, which no identifier contains:
 |           | `WORKSPACES`                     | workspace                                      | its copy, listed |
 |           | `W#workspace`                    | `D#key` current, `V#key#00000001` each version | DefinitionItem   |
 |           | `W#workspace`                    | `channel#chat`                                 | ChannelItem      |
+|           | `W#workspace`                    | `ledger`                                       | LedgerItem       |
 | directory | `P#workspace#person`             | `person`                                       | PersonItem       |
 |           | `M#workspace#team#t`, `…#role#r` | person                                         | MembershipItem   |
 | requests  | `R#workspace#request_id`         |                                                | RequestItem      |
@@ -140,6 +141,15 @@ class ChannelItem(SortedItem):
     open_since = MomentAttribute(null=True)
     open_reason = UnicodeAttribute(null=True)
     probe_at = MomentAttribute(null=True)
+    version = NumberAttribute()
+
+
+class LedgerItem(SortedItem):
+    """What the last audit of a workspace left; the identifiers mixed in an account are a hexadecimal number."""
+
+    taken_at = MomentAttribute()
+    accounts = UnicodeAttribute()
+    lost = UnicodeAttribute(null=True)
     version = NumberAttribute()
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from notify_core.adapters.dynamodb.client import bind
 from notify_core.adapters.dynamodb.errors import translated
 from notify_core.adapters.dynamodb.items import NoticeItem, ReadMarkItem
-from notify_core.adapters.dynamodb.reading import count, get, get_many
+from notify_core.adapters.dynamodb.reading import count, differ, get, get_many
 from notify_core.adapters.dynamodb.text import (
     contributors,
     contributors_text,
@@ -41,6 +41,7 @@ _OTHER: Final = "R#"
 _PAST_TIME: Final = "$"
 """Added to a time, sorts after every index key that begins with it."""
 _GENERATIONS_PAGE: Final = 4
+_DERIVED: Final = ("inbox", "attention_shard", "failed_at", "delete_at")
 _STATE_ATTRIBUTES: Final = {channel: attribute.attr_name for channel, attribute in STATES.items()}
 
 
@@ -65,6 +66,16 @@ class DynamoNoticeStore:
     def put(self, new: Notice, was: Notice | None) -> None:
         """Write a notice's next version under guard_notice."""
         self.put_of(new, was).make()
+
+    def repair(self, new: Notice, was: Notice) -> None:
+        """Write a notice's next version, guarded by the version alone."""
+        Put(notice_item(self._notices, new), NoticeItem.version == was.version).make()
+
+    def damaged(self, keys: Sequence[NoticeKey]) -> Sequence[NoticeKey]:
+        """Those of the notices of which an attribute that an index reads isn't what the content amounts to."""
+        rows = [{"pk": _pk(key.workspace_id, key.recipient), "sk": key.notice_id} for key in keys]
+        found = ((item, notice_of(item)) for item in get_many(self._notices, rows))
+        return [_key(notice) for item, notice in found if differ(item, notice_item(self._notices, notice), _DERIVED)]
 
     def put_of(self, new: Notice, was: Notice | None) -> Put:
         """The write of a notice's next version, for a transaction."""

@@ -59,6 +59,11 @@ def _get_batch(item: type[AnyItem], keys: Sequence[Mapping[str, Any]], *, consis
             time.sleep(wait_seconds)
 
 
+def differ(found: Item, amounts_to: Item, attributes: Sequence[str]) -> bool:
+    """Whether one of the attributes isn't the same in two rows."""
+    return any(getattr(found, name) != getattr(amounts_to, name) for name in attributes)
+
+
 def count(item: type[Item], index: str, pk: str, condition: Condition, *, limit: int) -> int:
     """How many rows an index shows, strongly consistent, counted up to the limit."""
     table: Any = table_of(item)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from notify_core.adapters.dynamodb.client import bind
 from notify_core.adapters.dynamodb.errors import translated
-from notify_core.adapters.dynamodb.items import ChannelItem, DefinitionItem, WorkspaceItem
+from notify_core.adapters.dynamodb.items import ChannelItem, DefinitionItem, LedgerItem, WorkspaceItem
 from notify_core.adapters.dynamodb.reading import get
 from notify_core.adapters.dynamodb.text import json_text, member, optional_integer
 from notify_core.adapters.dynamodb.writing import Put, absent, commit, unchanged
@@ -17,7 +17,8 @@ from notify_core.application.ports import Page
 from notify_core.domain.channel import Channel
 from notify_core.domain.definition import Definition, DefinitionState
 from notify_core.domain.directory import ChannelState, Workspace, WorkspaceStatus
-from notify_core.domain.identifiers import DefinitionKey, WorkspaceId
+from notify_core.domain.identifiers import DefinitionKey, RequestId, WorkspaceId
+from notify_core.domain.ledger import Account, Ledger
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 VERSIONS_REMEMBERED: Final = 256
 _WORKSPACES: Final = "WORKSPACES"
 _WORKSPACE: Final = "workspace"
+_LEDGER: Final = "ledger"
 _PAST_ALL: Final = "~"
 """Sorts after every identifier."""
 _NEXT: Final = "!"
@@ -39,6 +41,7 @@ class DynamoRegistryStore:
         self._workspaces = bind(WorkspaceItem, table, client)
         self._definitions = bind(DefinitionItem, table, client)
         self._channels = bind(ChannelItem, table, client)
+        self._ledgers = bind(LedgerItem, table, client)
         self._versions = _Versions()
 
     def workspace(self, workspace: WorkspaceId) -> Workspace | None:
@@ -168,6 +171,32 @@ class DynamoRegistryStore:
             version=new.version,
         )
         Put(item, unchanged(ChannelItem, was)).make()
+
+    def ledger(self, workspace: WorkspaceId) -> Ledger | None:
+        """What the last audit of a workspace left, strongly consistent; None before the first."""
+        item = get(self._ledgers, _pk(workspace), _LEDGER)
+        if item is None:
+            return None
+        accounts = json.loads(item.accounts)
+        return Ledger(
+            workspace_id=workspace,
+            taken_at=item.taken_at,
+            accounts={day: Account(count=number, mixed=int(mixed, 16)) for day, (number, mixed) in accounts.items()},
+            lost=tuple(map(RequestId, (item.lost or "").split())),
+            version=int(item.version),
+        )
+
+    def put_ledger(self, new: Ledger, was: Ledger | None) -> None:
+        """Write a ledger's next version."""
+        item = self._ledgers(
+            _pk(new.workspace_id),
+            _LEDGER,
+            taken_at=new.taken_at,
+            accounts=json_text({day: (account.count, f"{account.mixed:x}") for day, account in new.accounts.items()}),
+            lost=" ".join(new.lost) or None,
+            version=new.version,
+        )
+        Put(item, unchanged(LedgerItem, was)).make()
 
 
 class _Versions:

@@ -9,7 +9,7 @@ from notify_core.adapters.dynamodb.client import bind
 from notify_core.adapters.dynamodb.errors import translated
 from notify_core.adapters.dynamodb.items import HeadItem, RequestItem
 from notify_core.adapters.dynamodb.notices import DynamoNoticeStore
-from notify_core.adapters.dynamodb.reading import get, get_many
+from notify_core.adapters.dynamodb.reading import differ, get, get_many
 from notify_core.adapters.dynamodb.text import (
     audience,
     audience_text,
@@ -37,6 +37,7 @@ from notify_core.domain.request_lifecycle import RequestReason, RequestState
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
+_DERIVED: Final = ("due_shard", "due_at", "history_shard", "history_key", "delete_at")
 _PAST_TIME: Final = "$"
 """Added to a time, sorts after every index key that begins with it."""
 _NEXT: Final = "!"
@@ -67,6 +68,20 @@ class DynamoRequestStore:
     def put(self, new: Request, was: Request | None) -> None:
         """Write a request's next version under guard_request."""
         self._put_request(new, was).make()
+
+    def repair(self, new: Request, was: Request) -> None:
+        """Write a request's next version, guarded by the version alone."""
+        Put(request_item(self._requests, new), RequestItem.version == was.version).make()
+
+    def damaged(self, workspace: WorkspaceId, requests: Sequence[RequestId]) -> Sequence[RequestId]:
+        """Those of the requests of which an attribute that an index reads isn't what the content amounts to."""
+        keys = [{"pk": _pk(workspace, request)} for request in requests]
+        found = ((item, request_of(item)) for item in get_many(self._requests, keys))
+        return [
+            request.request_id
+            for item, request in found
+            if differ(item, request_item(self._requests, request), _DERIVED)
+        ]
 
     def head(self, workspace: WorkspaceId, definition: DefinitionKey, replacement_key: str) -> Head | None:
         """A replacement key's head, strongly consistent."""

@@ -14,6 +14,7 @@ from notify_core.adapters.dynamodb.items import (
     ChannelItem,
     HeadItem,
     Item,
+    LedgerItem,
     NoticeItem,
     PersonItem,
     RequestItem,
@@ -24,8 +25,9 @@ from notify_core.domain.channel import Channel
 from notify_core.domain.directory import ChannelState, Person, Workspace
 from notify_core.domain.guard import NoticeGuard, RequestGuard
 from notify_core.domain.identifiers import digest
+from notify_core.domain.ledger import Ledger
 
-Versioned = WorkspaceItem | PersonItem | ChannelItem | HeadItem
+Versioned = WorkspaceItem | PersonItem | ChannelItem | HeadItem | LedgerItem
 
 STATES: Final[Mapping[Channel, UnicodeAttribute]] = {
     Channel.CONSOLE: NoticeItem.console,
@@ -90,7 +92,7 @@ def absent(item: type[Item]) -> Condition:
     return item.pk.does_not_exist()
 
 
-def unchanged(item: type[Versioned], was: Workspace | Person | ChannelState | Head | None) -> Condition:
+def unchanged(item: type[Versioned], was: Workspace | Person | ChannelState | Head | Ledger | None) -> Condition:
     """The row has the version that was read."""
     return absent(item) if was is None or was.version == 0 else item.version == was.version
 

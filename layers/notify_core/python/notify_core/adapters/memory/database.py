@@ -16,6 +16,7 @@ from notify_core.domain.identifiers import (
     RequestId,
     WorkspaceId,
 )
+from notify_core.domain.ledger import Ledger
 from notify_core.domain.notice import Notice
 from notify_core.domain.request import Request
 
@@ -49,6 +50,7 @@ class MemoryDatabase:
         self.definitions: Table[CurrentKey, Definition] = Table("definitions", lag, self.definitions_by_key)
         self.versions: dict[tuple[WorkspaceId, DefinitionKey, int], Definition] = {}
         self.channels: dict[ChannelKey, ChannelState] = {}
+        self.ledgers: dict[WorkspaceId, Ledger] = {}
         self.people: dict[PersonKey, Person] = {}
         self.members: dict[GroupKey, set[PersonId]] = {}
         self.requests: Table[RequestKey, Request] = Table("requests", lag, self.due, self.history)
@@ -66,7 +68,7 @@ class MemoryDatabase:
         """
         key = (new.workspace_id, new.request_id)
         guard, found = guard_request(new, was), self.requests.get(key)
-        _check_version(guard.version, None if found is None else found.version, key)
+        check_version(guard.version, None if found is None else found.version, key)
         if found is not None and found.state not in guard.states:
             raise Conflict(f"{key} is {found.state}")
         return lambda: self.requests.put(key, new)
@@ -89,7 +91,7 @@ class MemoryDatabase:
         """
         key = notice_key(new)
         guard, found = guard_notice(new, was), self.notices.get(key)
-        _check_version(guard.version, None if found is None else found.version, key)
+        check_version(guard.version, None if found is None else found.version, key)
         for channel, states in guard.states.items():
             item = None if found is None else found.delivery(channel)
             if item is None or item.state not in states:
@@ -98,16 +100,17 @@ class MemoryDatabase:
 
 
 def check_read(
-    was: Workspace | Person | ChannelState | Head | None,
-    found: Workspace | Person | ChannelState | Head | None,
+    was: Workspace | Person | ChannelState | Head | Ledger | None,
+    found: Workspace | Person | ChannelState | Head | Ledger | None,
     key: object,
 ) -> None:
     """Raise Conflict unless the row has the version that was read; None and version 0 are an absent row."""
     expected = None if was is None or was.version == 0 else was.version
-    _check_version(expected, None if found is None else found.version, key)
+    check_version(expected, None if found is None else found.version, key)
 
 
-def _check_version(expected: int | None, found: int | None, key: object) -> None:
+def check_version(expected: int | None, found: int | None, key: object) -> None:
+    """Raise Conflict unless the row has this version; None is an absent row."""
     if found != expected:
         raise Conflict(f"{key} has version {found}, expected {expected}")
 

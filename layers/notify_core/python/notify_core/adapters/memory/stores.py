@@ -8,6 +8,7 @@ from notify_core.adapters.memory.database import (
     Checked,
     MemoryDatabase,
     check_read,
+    check_version,
     notice_key,
 )
 from notify_core.adapters.memory.table import LAST
@@ -35,6 +36,7 @@ from notify_core.domain.identifiers import (
     RequestId,
     WorkspaceId,
 )
+from notify_core.domain.ledger import Ledger
 from notify_core.domain.notice import Notice
 from notify_core.domain.request import Request
 
@@ -109,6 +111,17 @@ class MemoryRegistryStore:
             check_read(was, found, key)
             self._database.channels[key] = new
 
+    def ledger(self, workspace: WorkspaceId) -> Ledger | None:
+        """What the last audit of a workspace left; None before the first."""
+        with self._database.lock:
+            return self._database.ledgers.get(workspace)
+
+    def put_ledger(self, new: Ledger, was: Ledger | None) -> None:
+        """Write a ledger's next version."""
+        with self._database.lock:
+            check_read(was, self._database.ledgers.get(new.workspace_id), new.workspace_id)
+            self._database.ledgers[new.workspace_id] = new
+
 
 def _standing(definition: Definition | None) -> tuple[int, DefinitionState] | None:
     return None if definition is None else (definition.version, definition.state)
@@ -181,6 +194,19 @@ class MemoryRequestStore:
         """Write a request's next version under guard_request."""
         with self._database.lock:
             self._database.checked_request(new, was)()
+
+    def repair(self, new: Request, was: Request) -> None:
+        """Write a request's next version, guarded by the version alone."""
+        key = (new.workspace_id, new.request_id)
+        with self._database.lock:
+            found = self._database.requests.get(key)
+            check_version(was.version, None if found is None else found.version, key)
+            self._database.requests.repair(key, new)
+
+    def damaged(self, workspace: WorkspaceId, requests: Sequence[RequestId]) -> Sequence[RequestId]:
+        """Those of the requests that an index shows otherwise than their content amounts to."""
+        with self._database.lock:
+            return [item for item in requests if not self._database.requests.is_right((workspace, item))]
 
     def head(self, workspace: WorkspaceId, definition: DefinitionKey, replacement_key: str) -> Head | None:
         """A replacement key's head, strongly consistent."""
@@ -303,6 +329,19 @@ class MemoryNoticeStore:
         """Write a notice's next version under guard_notice."""
         with self._database.lock:
             self._database.checked_notice(new, was)()
+
+    def repair(self, new: Notice, was: Notice) -> None:
+        """Write a notice's next version, guarded by the version alone."""
+        key = notice_key(new)
+        with self._database.lock:
+            found = self._database.notices.get(key)
+            check_version(was.version, None if found is None else found.version, key)
+            self._database.notices.repair(key, new)
+
+    def damaged(self, keys: Sequence[NoticeKey]) -> Sequence[NoticeKey]:
+        """Those of the notices that an index shows otherwise than their content amounts to."""
+        with self._database.lock:
+            return [key for key in keys if not self._database.notices.is_right(key)]
 
     def generations(self, workspace: WorkspaceId, recipient: Recipient, fold: str) -> Iterator[Notice]:
         """The generations of a fold key, newest first, each read when it is asked for."""

@@ -52,6 +52,19 @@ class Index(Generic[Key, Value]):
         if now is not None:
             insort(self._partitions.setdefault(now[0], []), (now[1], key), key=_rank)
 
+    def is_right(self, key: Key, value: Value) -> bool:
+        """Whether it shows the row where it belongs, and nowhere else."""
+        place = self.place(value)
+        if place is not None:
+            return (place[1], key) in self.entries(place[0])
+        return all(key != listed for entries in self._partitions.values() for _, listed in entries)
+
+    def restore(self, key: Key, value: Value) -> None:
+        """Show the row where it belongs, wherever it was shown."""
+        for entries in self._partitions.values():
+            entries[:] = [entry for entry in entries if entry[1] != key]
+        self.move(key, None, value)
+
     def entries(self, partition: Hashable) -> Sequence[tuple[tuple[Any, ...], Key]]:
         """A partition's ranks and keys, in order."""
         return self._partitions.get(partition, ())
@@ -83,6 +96,17 @@ class Table(Generic[Key, Value]):
         self._rows[key] = value
         if self._lag is not None:
             self._lag.wrote(self._name, key, before)
+
+    def repair(self, key: Key, value: Value) -> None:
+        """Write the row and all that the indexes show of it, whatever they showed."""
+        for index in self._indexes:
+            index.restore(key, self._rows[key])
+        self.put(key, value)
+
+    def is_right(self, key: Key) -> bool:
+        """Whether every index shows the row as it is."""
+        row = self._rows.get(key)
+        return row is None or all(index.is_right(key, row) for index in self._indexes)
 
     def __iter__(self) -> Iterator[Value]:
         """Every row, in the order of its first write."""
