@@ -1,5 +1,6 @@
 """What a deploy can choose: the CDK context (`cdk deploy -c key=value`), read and checked once."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -29,6 +30,8 @@ class Settings:
     slack_base_url: str = "https://slack.com/api/"
     sms_origination_identity: str = ""
     sms_configuration_set: str = ""
+    alarm_email: str = ""
+    """Who is told of alarms; nobody, if empty."""
     concurrency_max: int | None = None
     """A ceiling on every function's own maximum: a small machine can't run fifty at once."""
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -52,6 +55,7 @@ def read_settings(node: Node) -> Settings:
         slack_base_url=_slack_base_url(node),
         sms_origination_identity=_text(node, "sms_origination_identity"),
         sms_configuration_set=_text(node, "sms_configuration_set"),
+        alarm_email=_alarm_email(node),
         concurrency_max=_concurrency_max(node),
         environment=_environment(node, local=local),
     )
@@ -92,6 +96,13 @@ def _slack_base_url(node: Node) -> str:
     if value.endswith("/"):
         return value
     raise ContextInvalid(f"context slack_base_url: it must end in a slash, got {value!r}")
+
+
+def _alarm_email(node: Node) -> str:
+    value = _text(node, "alarm_email")
+    if not value or re.fullmatch(r"[^@\s]+@[^@\s]+", value):
+        return value
+    raise ContextInvalid(f"context alarm_email: expected an e-mail address, got {value!r}")
 
 
 def _concurrency_max(node: Node) -> int | None:

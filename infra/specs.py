@@ -220,7 +220,7 @@ FUNCTIONS: Final = (
         consumes=(Queue.RECONCILE,),
         concurrency_max=20,
         tables={
-            Table.REGISTRY: (GET, QUERY),
+            Table.REGISTRY: (GET, QUERY, PUT),
             Table.DIRECTORY: (GET, BATCH_GET),
             Table.REQUESTS: (*READ, PUT, UPDATE, CHECK),
             Table.NOTICES: (*READ, PUT, UPDATE, CHECK),

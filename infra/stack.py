@@ -9,8 +9,9 @@ from constructs import Construct
 
 from infra import outputs
 from infra.acknowledgments import acknowledge_findings
-from infra.alarms import add_alarms
+from infra.alarms import Watched, add_alarms
 from infra.api import add_api
+from infra.dashboard import add_dashboard
 from infra.functions import Resources, add_functions
 from infra.queues import add_queues
 from infra.schedules import add_schedules
@@ -22,7 +23,7 @@ CURSOR_SECRET_CHARACTERS = 64
 
 
 class NotifyStack(Stack):
-    """Tables, queues, functions, HTTP API, schedules and alarms."""
+    """Tables, queues, functions, HTTP API, schedules, alarms and a dashboard."""
 
     def __init__(self, scope: Construct, name: str, settings: Settings) -> None:
         super().__init__(
@@ -39,7 +40,8 @@ class NotifyStack(Stack):
         functions = add_functions(self, resources, settings)
         api = add_api(self, functions, settings)
         add_schedules(self, functions, settings)
-        add_alarms(self, resources.queues)
+        watched = Watched(queues=resources.queues, functions=functions, api=api)
+        add_dashboard(self, watched, add_alarms(self, watched, settings))
         acknowledge_findings(self)
         _output(self, outputs.API_ID, api.api_id)
         _output(self, outputs.API_URL, api.api_endpoint)

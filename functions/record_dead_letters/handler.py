@@ -20,6 +20,7 @@ from notify_core.wiring import (
     process_each,
     queue_read_from,
     read_receipt,
+    telemetry,
 )
 
 
@@ -31,6 +32,7 @@ def handler(event: Mapping[str, Any], _context: Context) -> BatchResponse:
 
 def _record(record: Record) -> bool:
     queue = queue_read_from(record)
+    telemetry().count("dead_letters", queue=queue.value)
     match queue:
         case QueueName.REQUESTS:
             is_recorded = record_dead_request_message(parse_message(record.body), ports())

@@ -31,6 +31,8 @@ class Options:
     """The simulator's port (NOTIFY_SIMULATOR_PORT); None: the one it had, or a free one."""
     schedules: bool
     """Whether the sweeps run by themselves (NOTIFY_SCHEDULES)."""
+    enforce_iam: bool
+    """Whether the functions can do only what their roles allow (NOTIFY_ENFORCE_IAM)."""
     concurrency_max: int
     """Invocations of one function at once (NOTIFY_CONCURRENCY): each is a process here."""
     function_environment: Mapping[str, str]
@@ -48,6 +50,7 @@ def read_options(environment: Mapping[str, str]) -> Options:
         port=_number(environment, "NOTIFY_PORT", 1, PORT_MAX) or PORT,
         simulator_port=_number(environment, "NOTIFY_SIMULATOR_PORT", 1, PORT_MAX),
         schedules=_flag(environment, "NOTIFY_SCHEDULES", default=True),
+        enforce_iam=_flag(environment, "NOTIFY_ENFORCE_IAM", default=False),
         concurrency_max=_number(environment, "NOTIFY_CONCURRENCY", 2, 1000) or CONCURRENCY_MAX,
         function_environment=_texts(environment, "NOTIFY_FUNCTION_ENVIRONMENT"),
     )

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 STOP_SECONDS: Final = 2
+SAVE_SECONDS: Final = 20
 POLL_SECONDS: Final = 0.05
 
 
@@ -58,6 +59,15 @@ class Background:
         self._file.unlink(missing_ok=True)
         return pid is not None
 
+    def end_by_itself(self) -> None:
+        """Asks it alone to end, so that it can end what it started and save what it holds; then ends what is left."""
+        pid = self.pid
+        if pid is not None:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
+            _await_end(pid, SAVE_SECONDS)
+        self.stop()
+
     def last_lines(self, count: int) -> str:
         """The end of its log."""
         try:
@@ -79,8 +89,8 @@ def _signal(leader: int, number: signal.Signals) -> None:
         os.killpg(leader, number)
 
 
-def _await_end(pid: int) -> None:
-    deadline = time.monotonic() + STOP_SECONDS
+def _await_end(pid: int, seconds: float = STOP_SECONDS) -> None:
+    deadline = time.monotonic() + seconds
     while _born(pid) is not None and time.monotonic() < deadline:
         time.sleep(POLL_SECONDS)
 

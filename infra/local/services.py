@@ -19,6 +19,8 @@ READY_SECONDS: Final = 30
 POLL_SECONDS: Final = 0.05
 LOG_LINES: Final = 15
 KEPT_VARIABLES: Final = ("PATH", "HOME", "LANG", "LC_ALL", "USER", "LOGNAME")
+SAVING: Final = {"PERSIST_STATE": "1", "S3_PERSIST": "1"}
+"""What has the emulator save its state when it ends by itself."""
 
 
 class ServiceFailed(RuntimeError):
@@ -69,16 +71,22 @@ class Services:
         self._scratch = folder / "scratch"
         self._simulator_state = folder / "simulator"
 
-    def start_emulator(self, address: Address) -> None:
-        """Starts the emulator; it begins empty."""
+    def start_emulator(self, address: Address, **settings: str) -> None:
+        """Starts the emulator; it begins empty, or with what it has saved."""
         temporary, state = self._scratch / "tmp", self._scratch / "state"
         for path in (temporary, state):
             path.mkdir(parents=True, exist_ok=True)
         self.emulator.start(
             [sys.executable, "-m", "ministack"],
-            plain_environment(address) | _emulator_settings(address, temporary, state),
+            plain_environment(address) | _emulator_settings(address, temporary, state) | settings,
             cwd=temporary,
         )
+
+    def enforce_roles(self, address: Address) -> None:
+        """Starts an emulator that saves again, from now on holding everybody to what their roles allow."""
+        self.emulator.end_by_itself()
+        self.start_emulator(address, **SAVING, AUTH="true")
+        _await(self.emulator, lambda: is_emulator(address))
 
     def start_simulator(self, address: Address) -> None:
         """Starts the simulator; its key is the one it had."""

@@ -17,7 +17,7 @@ from infra.specs import Queue
 
 
 class OtherPort(RuntimeError):
-    """The stack already runs on another port than the one asked for."""
+    """The stack already runs, on another port or with other roles than those asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +28,7 @@ class Record:
     simulator_port: int
     deployed: str
     simulator: str
+    enforces_iam: bool
 
     @property
     def address(self) -> Address:
@@ -114,6 +115,7 @@ class LocalStack:
             simulator_port=address.simulator_port,
             deployed=fingerprints.deployed_fingerprint(choices),
             simulator=fingerprints.simulator_fingerprint(),
+            enforces_iam=self._options.enforce_iam,
         )
 
     def _context(self, address: Address) -> dict[str, str]:
@@ -147,6 +149,8 @@ class LocalStack:
         try:
             self._step("servers", lambda: self._start_servers(address))
             self._deploy(address, wanted, bootstrap=True)
+            if wanted.enforces_iam:
+                self._step("roles", lambda: self._services.enforce_roles(address))
             self._finish(address, wanted)
         except BaseException:
             self._services.stop()
@@ -160,6 +164,7 @@ class LocalStack:
                 self._options.simulator_port or kept.simulator_port,
                 kept.simulator_port,
             ),
+            ("NOTIFY_ENFORCE_IAM", self._options.enforce_iam, kept.enforces_iam),
         ):
             if asked != has:
                 raise OtherPort(f"The stack already runs, with {name}={has}. `make down` first, or leave it so.")
@@ -187,7 +192,7 @@ class LocalStack:
 
     def _start_servers(self, address: Address) -> None:
         self._services.start_simulator(address)
-        self._services.start_emulator(address)
+        self._services.start_emulator(address, **(services.SAVING if self._options.enforce_iam else {}))
         self._services.await_ready(address)
 
     def _start_simulator(self, address: Address) -> None:

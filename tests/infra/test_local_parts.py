@@ -128,6 +128,7 @@ def test_options_have_defaults() -> None:
         port=4566,
         simulator_port=None,
         schedules=True,
+        enforce_iam=False,
         concurrency_max=4,
         function_environment={},
     )
@@ -139,6 +140,7 @@ def test_options_come_from_the_environment(tmp_path: Path) -> None:
         "NOTIFY_PORT": "4570",
         "NOTIFY_SIMULATOR_PORT": "4571",
         "NOTIFY_SCHEDULES": "false",
+        "NOTIFY_ENFORCE_IAM": "true",
         "NOTIFY_CONCURRENCY": "2",
         "NOTIFY_FUNCTION_ENVIRONMENT": '{"AWS_ENDPOINT_URL_SQS": "http://127.0.0.1:4572"}',
     }
@@ -147,6 +149,7 @@ def test_options_come_from_the_environment(tmp_path: Path) -> None:
         port=4570,
         simulator_port=4571,
         schedules=False,
+        enforce_iam=True,
         concurrency_max=2,
         function_environment={"AWS_ENDPOINT_URL_SQS": "http://127.0.0.1:4572"},
     )

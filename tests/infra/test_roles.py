@@ -62,7 +62,7 @@ REACH = {
     | READ_ALL_INDEXES
     | {
         "ReconcileQueue": "SendMessage consume",
-        "RegistryTable": "GetItem Query",
+        "RegistryTable": "GetItem PutItem Query",
         "DirectoryTable": "BatchGetItem GetItem",
         "RequestsTable": "BatchGetItem ConditionCheckItem GetItem PutItem Query UpdateItem",
         "NoticesTable": "BatchGetItem ConditionCheckItem GetItem PutItem Query UpdateItem",

@@ -37,7 +37,6 @@ CONSUMERS = {
     "ReconcileDeadLetters": ("RecordDeadLetters", 2),
 }
 QUEUES = [name for name in CONSUMERS if name.endswith("Queue")]
-DEAD_LETTERS = [name for name in CONSUMERS if name.endswith("DeadLetters")]
 TABLE_KEYS = {
     "RegistryTable": ["pk HASH", "sk RANGE"],
     "DirectoryTable": ["pk HASH", "sk RANGE"],
@@ -322,21 +321,6 @@ def test_sweeps_run_every_minute_and_every_night(cloud: Template) -> None:
             {"MaximumEventAgeInSeconds": 60, "MaximumRetryAttempts": 1},
         ),
     }
-
-
-def test_every_queue_has_an_alarm_for_dead_letters_and_for_age(cloud: Template) -> None:
-    found = {
-        (
-            alarm["MetricName"],
-            plain(alarm["Dimensions"][0]["Value"]["Fn::GetAtt"][0]),
-            alarm["Threshold"],
-            alarm["ComparisonOperator"],
-        )
-        for alarm in cloud.of_type("AWS::CloudWatch::Alarm").values()
-    }
-    dead = {("ApproximateNumberOfMessagesVisible", name, 0, "GreaterThanThreshold") for name in DEAD_LETTERS}
-    old = {("ApproximateAgeOfOldestMessage", name, 1800, "GreaterThanThreshold") for name in QUEUES}
-    assert found == dead | old
 
 
 def test_the_secret_of_cursors_is_made_by_the_deploy(cloud: Template) -> None:

@@ -112,8 +112,8 @@ class Receipts:
         place = (settings.aws_endpoint_url, settings.region)
         with self._lock:
             if place not in self._clients:
-                # The emulator takes any key; a developer's own must not be picked up.
-                session = boto3.Session(aws_access_key_id="simulator", aws_secret_access_key="simulator")
+                # The one key that an emulator which enforces roles knows; a developer's own must not be picked up.
+                session = boto3.Session(aws_access_key_id="test", aws_secret_access_key="test")
                 self._clients[place] = session.client(  # pyright: ignore[reportUnknownMemberType] - its stubs
                     "sqs",
                     endpoint_url=settings.aws_endpoint_url,

@@ -63,9 +63,10 @@ def audit_request(workspace: WorkspaceId, row: HistoryRow, ports: Ports) -> list
     found: list[Difference] = []
     try:
         request = _right_row(request, found, ports)
-        owed = [*_owed(request, ports), *_audit_notices(request, found, ports)]
+        retired = _retired_definition(request, ports)
+        owed = [*_owed(request, retired, now=ports.clock.now()), *_audit_notices(request, found, ports)]
         found.extend(owed)
-        if owed or _retired_definition(request, ports):
+        if owed or retired is not None:
             _sweep_now(request, ports)
     except Conflict:
         ports.telemetry.info("audit_lost_race", request_id=row.request_id)
@@ -96,15 +97,14 @@ def _right_row(request: Request, found: list[Difference], ports: Ports) -> Reque
     return new
 
 
-def _owed(request: Request, ports: Ports) -> Iterable[Difference]:
+def _owed(request: Request, retired: Definition | None, *, now: datetime) -> Iterable[Difference]:
     """What a sweep repairs: a request that is never looked at, not in time, or open long after its definition."""
-    late = ports.clock.now() - timedelta(seconds=_LATE_SECONDS)
+    late = now - timedelta(seconds=_LATE_SECONDS)
     if request.state in {RequestState.OPEN, RequestState.QUEUED} and request.due_at is None:
         yield Difference(kind="live_request_never_due", request_id=request.request_id)
     if request.due_at is not None and request.due_at < late:
         yield Difference(kind="due_long_ago", request_id=request.request_id)
-    definition = _retired_definition(request, ports)
-    if definition is not None and definition.retired_at is not None and definition.retired_at < late:
+    if retired is not None and retired.retired_at is not None and retired.retired_at < late:
         yield Difference(kind="open_though_retired", request_id=request.request_id)
 
 
