@@ -209,6 +209,7 @@ FUNCTIONS: Final = (
         consumes_dead_letters=tuple(Queue),
         tables={
             Table.REGISTRY: (GET,),
+            Table.DIRECTORY: (GET, BATCH_GET),
             Table.REQUESTS: (GET, BATCH_GET, PUT),
             Table.NOTICES: (GET, QUERY, PUT),
         },

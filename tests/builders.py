@@ -230,7 +230,7 @@ def console(state: DeliveryState = DeliveryState.DELIVERED) -> Delivery:
 
 
 def a_contributor(request: str = "request-1", **changes: Any) -> Contributor:
-    return replace(Contributor(request_id=RequestId(request), joined_at=NOON), **changes)
+    return replace(Contributor(request_id=RequestId(request), published_at=NOON, joined_at=NOON), **changes)
 
 
 def a_notice(*deliveries: Delivery, **changes: Any) -> Notice:

@@ -24,7 +24,7 @@ class Kind:
 
 @dataclass
 class Told:
-    """A person's notice: the requests behind it, and which of them have left it."""
+    """A person's notice: the requests behind it, as published, and which of them have left it."""
 
     person: str
     begun_at: datetime
@@ -155,7 +155,9 @@ class Oracle:
             live = Told(person=person, begun_at=now, requests=[])
             self.told.append(live)
         live.requests.append(asked)
-        live.title = str(asked.number)
+        live.requests.sort(key=_order)
+        if asked is [other for other in live.requests if other not in live.left][-1]:
+            live.title = str(asked.number)
 
     def _live(self, asked: Asked, person: str, now: datetime) -> Told | None:
         same = [
@@ -293,11 +295,12 @@ class Oracle:
 
 
 def _is_newer(one: Asked, other: Asked) -> bool:
-    if one is other:
-        return False
-    assert one.published_at is not None
-    assert other.published_at is not None
-    return (one.published_at, one.rank) > (other.published_at, other.rank)
+    return one is not other and _order(one) > _order(other)
+
+
+def _order(asked: Asked) -> tuple[datetime, str]:
+    assert asked.published_at is not None
+    return (asked.published_at, asked.rank)
 
 
 def _content(body: dict[str, Any]) -> tuple[object, ...]:

@@ -39,8 +39,10 @@ def world(world: World) -> World:
 
 
 def publish(world: World, number: int, *people: str, **changes: Any) -> None:
-    """The n-th request, saying its number; its key is k<n>."""
-    world.publish(f"k{number}", *people, **{"fold_key": "f", "data": {"number": str(number)}, **changes})
+    """The n-th request, saying its number and published after the one before; its key is k<n>."""
+    published_at = world.clock.now() + timedelta(milliseconds=number)
+    numbered: dict[str, Any] = {"fold_key": "f", "data": {"number": str(number)}, "published_at": published_at}
+    world.publish(f"k{number}", *people, **numbered | changes)
 
 
 def fold(world: World, number: int, *people: str, **changes: Any) -> None:
@@ -98,7 +100,7 @@ def test_the_window_is_open_up_to_its_last_moment(world: World, after: int, gene
     fold(world, 1)
     world.run()
     world.skip(hours=1, milliseconds=after)
-    fold(world, 2, published_at=NOON)
+    fold(world, 2, published_at=at(seconds=1))
     assert contributors(world) == generations
 
 
@@ -109,16 +111,27 @@ def test_the_window_counts_from_the_notices_beginning_not_from_its_last_contribu
     assert contributors(world) == [["k0", "k1"], ["k2"]]
 
 
-def test_equal_timestamps_fold_into_one_notice_in_the_order_of_joining(world: World) -> None:
+def test_equal_timestamps_fold_into_one_notice_in_the_order_of_their_ids(world: World) -> None:
     """Scenario 28."""
     for number in (2, 1, 3):
         publish(world, number, published_at=NOON)
     world.run_only(QueueName.REQUESTS)
     (notice,) = world.folded()
+    ids = sorted(world.id_of(f"k{number}") for number in (1, 2, 3))
     assert notice.contributors == tuple(
-        Contributor(request_id=world.id_of(f"k{number}"), joined_at=NOON) for number in (2, 1, 3)
+        Contributor(request_id=identity, published_at=NOON, joined_at=NOON) for identity in ids
     )
-    assert (notice.owner, shown(notice)) == (world.id_of("k2"), ("Invoice 3", 3))
+    newest = next(number for number in (1, 2, 3) if world.id_of(f"k{number}") == ids[-1])
+    assert (notice.owner, shown(notice)) == (ids[0], (f"Invoice {newest}", 3))
+
+
+def test_content_follows_the_newest_publication_whatever_order_the_queue_gives_them_in(world: World) -> None:
+    for number, seconds in ((3, 30), (1, 10), (2, 20)):
+        publish(world, number, published_at=NOON + timedelta(seconds=seconds))
+    world.run_only(QueueName.REQUESTS)
+    (notice,) = world.folded()
+    assert [item.request_id for item in notice.contributors] == [world.id_of(f"k{number}") for number in (1, 2, 3)]
+    assert (notice.owner, shown(notice)) == (world.id_of("k1"), ("Invoice 3", 3))
 
 
 @pytest.mark.parametrize("between", ["nothing", "read", "sent", "window closed", "withdrawn", "settled"])

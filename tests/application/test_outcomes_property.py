@@ -123,14 +123,14 @@ publications = st.fixed_dictionaries(
     {
         "do": st.just("publish"),
         "key": numbers,
-        "kind": st.sampled_from(sorted(KINDS)),
+        "kind": st.sampled_from([*KINDS, "folding", "both"]),
         "published": seconds,
         "not_before": st.sampled_from([None, None, None, 20, 600, 1_500, 4_000, 9_000]),
         "deadline": st.sampled_from([None, None, None, 0, 60, 700, 1_500, 5_000]),
         "shared": st.sampled_from(["a", "b"]),
         "is_folded": st.sampled_from([True, True, True, False]),
         "people": st.sampled_from([["ana"], ["ana"], ["ana", "bob"], ["bob", "eve"], ["eve"], []]),
-        "number": st.sampled_from(["1", "2", "3", "3", None]),
+        "is_right": st.sampled_from([True, True, True, True, False]),
     }
 )
 others = st.one_of(
@@ -187,7 +187,7 @@ class Story:
         shared: str,
         is_folded: bool,
         people: list[str],
-        number: str | None,
+        is_right: bool,
     ) -> None:
         now = self.world.clock.now()
         body = self.world.publication(
@@ -199,7 +199,7 @@ class Story:
             replacement_key=shared if KINDS[kind].replaces else None,
             fold_key=shared if is_folded and KINDS[kind].folds_within is not None else None,
             audience={"people": people},
-            data={} if number is None else {"number": number},
+            data={"number": str(len(self.bodies))} if is_right else {},
         )
         self.bodies.append(json.dumps(body))
         self.world.queues.put(QueueName.REQUESTS, self.bodies[-1])

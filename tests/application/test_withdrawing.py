@@ -179,7 +179,8 @@ def test_withdrawing_twice_acts_once_and_says_so(world: World, when: str) -> Non
     row, notices = world.request(), list(world.database.notices)
     world.skip(minutes=1)
     second = withdraw(world)
-    assert second == replace(first, result=WithdrawalResult.NOTHING)
+    again = WithdrawalResult.ON_ARRIVAL if when == "published" else WithdrawalResult.NOTHING
+    assert second == replace(first, result=again)
     assert (world.request(), list(world.database.notices)) == (row, notices)
 
 
@@ -449,6 +450,7 @@ def stepped(wanted: str) -> tuple[World, Steps]:
     world = World()
     world.register_people("ana", "bob")
     world.register_definition(
+        *(["chat"] if wanted == "chat" else []),
         replace_previous=wanted == "replacing",
         fold_within=timedelta(hours=1) if wanted == "folded" else None,
     )
@@ -494,9 +496,9 @@ def die() -> None:
     raise Died
 
 
-@pytest.mark.parametrize("wanted", ["plain", "folded", "replacing"])
+@pytest.mark.parametrize("wanted", ["plain", "chat", "folded", "replacing"])
 def test_a_withdrawal_that_dies_between_any_two_steps_is_finished_by_the_sweep(wanted: str) -> None:
-    changes = {"plain": {}, "folded": {"fold_key": "f"}, "replacing": {"replacement_key": "r"}}[wanted]
+    changes = {"folded": {"fold_key": "f"}, "replacing": {"replacement_key": "r"}}.get(wanted, {})
     for number in range(1_000):
         world, steps = stepped(wanted)
         world.publish("k1", "ana", "bob", **changes)

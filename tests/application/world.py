@@ -176,6 +176,7 @@ class World:
         """The ports without what a test has put before them."""
         self.extended: list[tuple[str, int]] = []
         self.failures: list[BaseException] = []
+        self._folds = 0
         self.register_workspace()
 
     # ---------------------------------------------------------------- setting up
@@ -245,11 +246,16 @@ class World:
             "workspace_id": ACME,
             "definition": OVERDUE,
             "request_key": request_key,
-            "published_at": self.clock.now().isoformat(),
+            "published_at": self._published_at(folds=changes.get("fold_key") is not None).isoformat(),
             "data": {"number": "42"},
             "audience": {"people": list(people or ("ana",))},
             **{key: _json(value) for key, value in changes.items()},
         }
+
+    def _published_at(self, *, folds: bool) -> datetime:
+        """Now; what folds is published a microsecond after what was before it, as in a world whose clock runs."""
+        self._folds += folds
+        return self.clock.now() + timedelta(microseconds=self._folds if folds else 0)
 
     def withdraw(self, **changes: Any) -> None:
         """Put a withdrawal onto the queue."""

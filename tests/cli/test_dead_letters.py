@@ -124,6 +124,7 @@ def test_without_keys_it_says_where_they_are_looked_for(
 ) -> None:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(name)
+    monkeypatch.setattr("boto3.DEFAULT_SESSION", None)  # it remembers the keys of the test before
     done = bare("dead-letters", "--requests-queue-url", "https://sqs.eu-west-1.amazonaws.com/1/requests")
     assert done.code == 1
     assert done.err.startswith("There are no AWS credentials. Set AWS_PROFILE or AWS_ACCESS_KEY_ID and ")

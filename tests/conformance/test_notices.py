@@ -71,7 +71,10 @@ def a_full_notice(workspace: WorkspaceId) -> Notice:
         read_at=at(7.000_001),
         contributors=tuple(
             Contributor(
-                request_id=RequestId(f"r-{number}"), joined_at=at(number), left_at=at(60) if number % 2 else None
+                request_id=RequestId(f"r-{number}"),
+                published_at=at(number - 0.5),
+                joined_at=at(number),
+                left_at=at(60) if number % 2 else None,
             )
             for number in range(CONTRIBUTORS_MAX)
         ),

@@ -109,7 +109,7 @@ def test_the_first_value_follows_from_the_request_and_its_manifest() -> None:
         created_at=at(seconds=3),
         expires_at=DEADLINE,
         shard=4,
-        contributors=(Contributor(request_id=request.request_id, joined_at=at(seconds=3)),),
+        contributors=(Contributor(request_id=request.request_id, published_at=NOON, joined_at=at(seconds=3)),),
         deliveries=(
             Delivery(channel=Channel.CONSOLE, state=DeliveryState.DELIVERED, updated_at=at(seconds=3)),
             Delivery(
@@ -893,15 +893,31 @@ def test_an_exhausted_channel_begins_the_next_notice(reason: str, *, expected: b
 
 def test_a_contributor_adds_its_content_and_deadline_and_no_delivery() -> None:
     notice = a_notice(console(), a_delivery(DeliveryState.DELIVERED))
-    request = a_request("inv-43:1", expires_at=at(days=9))
+    request = a_request("inv-43:1", expires_at=at(days=9), published_at=at(seconds=1))
     newer = replace(CONTENT, title="Invoice 43")
     assert joined(notice, request, newer, now=LATER) == after(
         notice,
         line(None, None, "folded", Actor.PROCESSOR, request.request_id),
-        contributors=(a_contributor(), Contributor(request_id=request.request_id, joined_at=LATER)),
+        contributors=(
+            a_contributor(),
+            Contributor(request_id=request.request_id, published_at=at(seconds=1), joined_at=LATER),
+        ),
         expires_at=at(days=9),
         content=newer,
     )
+
+
+def test_a_contributor_published_before_the_others_stands_before_them_and_shows_nothing() -> None:
+    request = a_request("inv-43:1", published_at=at(hours=-1))
+    older = Contributor(request_id=request.request_id, published_at=at(hours=-1), joined_at=LATER)
+    new = joined(a_notice(), request, replace(CONTENT, title="Invoice 43"), now=LATER)
+    assert (new.contributors, new.content, new.owner) == ((older, a_contributor()), CONTENT, request.request_id)
+
+
+def test_a_contributor_published_before_one_that_left_is_shown() -> None:
+    gone = a_notice(contributors=(a_contributor(left_at=LATER),))
+    shows = replace(CONTENT, title="Invoice 43")
+    assert joined(gone, a_request("inv-43:1", published_at=at(hours=-1)), shows, now=LATER).content == shows
 
 
 def test_a_contributor_without_content_of_its_own_or_with_an_earlier_deadline_takes_nothing_away() -> None:

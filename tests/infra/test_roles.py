@@ -55,6 +55,7 @@ REACH = {
         "ReconcileDeadLetters": "consume",
         "ReceiptsDeadLetters": "consume",
         "RegistryTable": "GetItem",
+        "DirectoryTable": "BatchGetItem GetItem",
         "RequestsTable": "BatchGetItem GetItem PutItem",
         "NoticesTable": "GetItem PutItem Query",
     },

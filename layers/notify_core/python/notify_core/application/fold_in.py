@@ -4,14 +4,14 @@ from notify_core.application.begin_notice import Reader, begin_notice, console_c
 from notify_core.application.find_notices import generations
 from notify_core.application.ports import Conflict, Ports
 from notify_core.domain.identifiers import NoticeId, fold_id, generation_notice_id, generation_of
-from notify_core.domain.limits import CONFLICTS_MAX
+from notify_core.domain.limits import FOLD_CONFLICTS_MAX
 from notify_core.domain.notice import Notice, can_join, created, joined
 from notify_core.domain.request import ManifestEntry, Request
 
 
 def fold_in(request: Request, entry: ManifestEntry, reader: Reader, ports: Ports) -> Notice:
     """The recipient's notice that holds the request: as found, joined, or begun. Idempotent over the generations."""
-    for _ in range(CONFLICTS_MAX):
+    for _ in range(FOLD_CONFLICTS_MAX):
         found = list(generations(request, entry, ports))
         holding = next((item for item in found if item.has_contributor(request.request_id)), None)
         if holding is not None:

@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import assert_never
 
 from notify_core.application.begin_notice import Reader, begin_notice
-from notify_core.application.end_notices import make_due
 from notify_core.application.follow_up import dispatch
 from notify_core.application.ports import Conflict, Ports, QueueName
 from notify_core.application.publish_again import first_published
@@ -31,19 +30,15 @@ DEAD_LETTERED = Problem(
 def record_dead_publication(publication: Publication | InvalidPublication, ports: Ports) -> None:
     """Keep a publication that ran out of receives as a queued row with a problem; an operator may reprocess it.
 
-    It is due at its deadline only, so that no sweep goes round with it. A recorded outcome stays as it is, and what an
-    accepted one still owes is left to a sweep; so is a publication that waits for its time.
+    It is due at its deadline only, so that no sweep goes round with it. A recorded outcome stays as it is: a sweep does
+    what an accepted one still owes. So does a publication that waits for its time: a sweep publishes it again.
     """
     for _ in range(CONFLICTS_MAX):
         was = ports.requests.get(publication.workspace_id, publication.request_id)
-        if was is not None and was.is_closed and not was.is_accepted:
+        if was is not None and was.state is not RequestState.QUEUED:
             return
-        now = ports.clock.now()
         try:
-            if was is not None and was.is_accepted:
-                make_due(was, ports, now=now)
-            else:
-                _put_dead(publication, was, ports, now=now)
+            _put_dead(publication, was, ports, now=ports.clock.now())
         except Conflict:
             continue
         ports.telemetry.count("dead_letters_recorded", queue=QueueName.REQUESTS.value)

@@ -6,6 +6,7 @@ from notify_core.application.ports import Ports, QueueName
 from notify_core.application.record_dead_letter import record_dead_publication, record_dead_task
 from notify_core.application.record_receipt import record_receipt
 from notify_core.application.tasks import NoTask, parse_task
+from notify_core.application.withdraw_request import withdraw_request
 from notify_core.domain.receipt import Receipt
 from notify_core.domain.request import InvalidPublication, Malformed, Publication, Withdrawal
 
@@ -23,12 +24,15 @@ def record_dead_task_message(body: str, queue: QueueName, ports: Ports) -> bool:
 def record_dead_request_message(
     parsed: Publication | InvalidPublication | Withdrawal | Malformed, ports: Ports
 ) -> bool:
-    """Record a dead publication; False for what names no request, and for a withdrawal: they stay where they are."""
+    """Record a dead publication, and carry a dead withdrawal out; False for what names no request: it stays."""
     match parsed:
         case Publication() | InvalidPublication():
             record_dead_publication(parsed, ports)
             return True
-        case Withdrawal() | Malformed():
+        case Withdrawal():
+            withdraw_request(parsed, ports)
+            return True
+        case Malformed():
             return _stays(QueueName.REQUESTS, ports)
 
 

@@ -81,6 +81,8 @@ def _withdraw_one(withdrawal: Withdrawal, ports: Ports) -> WithdrawalAnswer:
         superseded = closed_by_producer(row, RequestEvent.WITHDRAW, now=now)
         _put(superseded, row, ports)
         return _end(superseded, WithdrawalResult.STOPPED, ports)
+    if row.state is RequestState.CANCELLED and row.reason is RequestReason.WITHDRAWN:
+        return _answer(row, WithdrawalResult.ON_ARRIVAL, {})  # as the first time
     return _end(row, WithdrawalResult.NOTHING, ports)
 
 

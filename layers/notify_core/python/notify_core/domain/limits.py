@@ -113,6 +113,8 @@ SHARDS_MAX: Final = 64
 
 # Losing races
 CONFLICTS_MAX: Final = 8
+FOLD_CONFLICTS_MAX: Final = 2 * CONTRIBUTORS_MAX
+"""Folding loses its race mostly to another contributor: after so many the notice is full, and the next begun."""
 
 # Lists
 PAGE_ITEMS: Final = 50

@@ -88,8 +88,14 @@ class Contributor:
     """A request folded into a notice, or its only one; `left_at` is when it stopped carrying it."""
 
     request_id: RequestId
+    published_at: datetime
     joined_at: datetime
     left_at: datetime | None = None
+
+    @property
+    def order(self) -> tuple[datetime, str]:
+        """Its place among a notice's contributors: as published, whatever order the queue gave them in."""
+        return (self.published_at, self.request_id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +132,7 @@ class TimelineEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
-    """What one recipient is told; `version` 0 is not stored yet, `contributors` are in the order of joining."""
+    """What one recipient is told; `version` 0 is not stored yet, `contributors` are in the order of publication."""
 
     workspace_id: WorkspaceId
     recipient: Recipient
@@ -257,7 +263,7 @@ def first_notice(
         created_at=at,
         expires_at=request.expires_at,
         shard=request.shard,
-        contributors=(Contributor(request_id=request.request_id, joined_at=at),),
+        contributors=(_contributor(request, joined_at=at),),
         deliveries=tuple(
             Delivery(channel=planned.channel, state=planned.state, reason=planned.reason, updated_at=at)
             for planned in entry.plan
@@ -299,18 +305,28 @@ def _can_carry(notice: Notice, planned: Planned) -> bool:
 
 
 def joined(notice: Notice, request: Request, content: ConsoleContent | None, *, now: datetime) -> Notice:
-    """The notice with one contributor more, showing the newest content; its deliveries stay as they are."""
+    """The notice with one contributor more, in the order of publication; its deliveries stay as they are.
+
+    It shows the request's content where none that stays was published later.
+    """
     if request.expires_at is None:
         raise ValueError(f"request {request.request_id} was never accepted")
+    new = _contributor(request, joined_at=now)
+    is_newest = all(item.order < new.order for item in notice.contributors if item.left_at is None)
     return _next(
         replace(
             notice,
-            contributors=(*notice.contributors, Contributor(request_id=request.request_id, joined_at=now)),
+            contributors=tuple(sorted((*notice.contributors, new), key=lambda item: item.order)),
             expires_at=max(notice.expires_at, request.expires_at),
-            content=content or notice.content,
+            content=(content if is_newest else None) or notice.content,
         ),
         (_entry(now, None, None, What.FOLDED, Actor.PROCESSOR, request.request_id),),
     )
+
+
+def _contributor(request: Request, *, joined_at: datetime) -> Contributor:
+    published_at = request.published_at or joined_at
+    return Contributor(request_id=request.request_id, published_at=published_at, joined_at=joined_at)
 
 
 def left(

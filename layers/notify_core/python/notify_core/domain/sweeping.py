@@ -1,6 +1,7 @@
 """When a delivery under way is looked at again, if nothing else happens to it before."""
 
 from datetime import datetime, timedelta
+from typing import Final
 
 from notify_core.domain.delivery_lifecycle import DeliveryState
 from notify_core.domain.limits import (
@@ -11,6 +12,9 @@ from notify_core.domain.limits import (
     TEXT_EVIDENCE_SECONDS,
 )
 from notify_core.domain.notice import Delivery
+
+_EVIDENCE_RETRY: Final = timedelta(seconds=EVIDENCE_PAUSE_SECONDS)
+"""How soon an unreadable record is read again; then after as long as it has been unreadable, up to the check."""
 
 
 def wakes_at(item: Delivery, *, check_at: datetime, expires_at: datetime | None, now: datetime) -> datetime | None:
@@ -26,7 +30,7 @@ def wakes_at(item: Delivery, *, check_at: datetime, expires_at: datetime | None,
             return lost_at if expires_at is None else min(lost_at, expires_at)
         case DeliveryState.SENDING:
             at = evidence_ends_at(item, expires_at) if item.channel.has_receipts else evidence_at(item)
-            return at if at > now else check_at
+            return at if at > now else now + min(max(now - at, _EVIDENCE_RETRY), check_at - now)
         case DeliveryState.SENT:
             return receipt_ends_at(item)
         case _:

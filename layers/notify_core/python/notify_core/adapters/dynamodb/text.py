@@ -247,12 +247,12 @@ def problems(text: str | None) -> tuple[Problem, ...]:
 
 
 def contributors_text(contributors: Sequence[Contributor], base: datetime) -> str:
-    """Contributors as `[request_id, joined]`, and when they left where they have."""
+    """Contributors as `[request_id, published, joined]`, and when they left where they have."""
     return json_text([_contributor_line(item, base) for item in contributors])
 
 
 def _contributor_line(item: Contributor, base: datetime) -> tuple[str | int | None, ...]:
-    line = (item.request_id, _since(base, item.joined_at))
+    line = (item.request_id, _since(base, item.published_at), _since(base, item.joined_at))
     return line if item.left_at is None else (*line, _since(base, item.left_at))
 
 
@@ -261,9 +261,12 @@ def contributors(text: str, base: datetime) -> tuple[Contributor, ...]:
     return tuple(_contributor(base, *line) for line in json.loads(text))
 
 
-def _contributor(base: datetime, request: str, joined: int, left: int | None = None) -> Contributor:
+def _contributor(base: datetime, request: str, published: int, joined: int, left: int | None = None) -> Contributor:
     return Contributor(
-        request_id=RequestId(request), joined_at=base + timedelta(microseconds=joined), left_at=_after(base, left)
+        request_id=RequestId(request),
+        published_at=base + timedelta(microseconds=published),
+        joined_at=base + timedelta(microseconds=joined),
+        left_at=_after(base, left),
     )
 
 
