@@ -12,6 +12,7 @@ import pytest
 from infra.layers import ROOT
 from infra.local.ports import free_port
 from tests.local.client import Stack
+from tests.local.producer import Producer
 
 SECONDS_MAX = 300
 HERE = Path(__file__).parent
@@ -75,3 +76,11 @@ def stack(running_stack: Stack) -> Iterator[Stack]:
 def workspace() -> str:
     """A workspace that no other test knows."""
     return f"ws-{uuid.uuid4().hex[:12]}"
+
+
+@pytest.fixture
+def producer(stack: Stack, workspace: str) -> Producer:
+    """A registered workspace of its own."""
+    producer = Producer(stack, workspace)
+    producer.register()
+    return producer
