@@ -43,7 +43,7 @@ class SmsDialect:
 
     def unavailable(self) -> Answer:
         """The service has no answer that certainly sent nothing; a fault of this kind is refused for it."""
-        raise NotImplementedError
+        raise ValueError("an SMS is never certainly unsent by unavailability: the check of faults refuses it")
 
     def broken(self, status: int) -> Answer:
         """The service's own exception, or the page of a gateway in front of it."""
