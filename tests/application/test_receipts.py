@@ -8,13 +8,15 @@ import pytest
 
 from notify_core.application.ports import Conflict, QueueName
 from notify_core.application.record_receipt import record_receipt
+from notify_core.application.withdraw_request import TooLate, withdraw_request
 from notify_core.domain.channel import Channel
 from notify_core.domain.identifiers import ClaimId, NoticeId, Recipient
 from notify_core.domain.receipt import Receipt, ReceiptOutcome
+from notify_core.domain.request import Withdrawal
 from notify_core.domain.send_result import Throttled, Unknown
 from tests.application.delivery import accept_only, accepted, at, at_once, deliver, item, told, while_sending
 from tests.application.faulty import failing, losing
-from tests.application.world import ACME, World
+from tests.application.world import ACME, OVERDUE, World
 
 TEXT = Channel.TEXT
 PROGRESS, DELIVERED, BOUNCED = ReceiptOutcome.PROGRESS, ReceiptOutcome.DELIVERED, ReceiptOutcome.BOUNCED
@@ -261,3 +263,16 @@ def test_a_receipt_and_the_sweep_that_gives_it_up_end_as_delivered_in_either_ord
         if first == "sweep":
             world.receipt(told_of)
         assert told(world, channel=TEXT, request_key=key) == "delivered"
+
+
+def test_a_withdrawal_is_too_late_since_the_text_was_sent_not_since_its_receipt(world: World) -> None:
+    world.publish("k1")
+    world.run()
+    sent_at = world.clock.now()
+    world.skip(minutes=5)
+    world.receipt(receipt(world))
+    withdrawal = Withdrawal(
+        workspace_id=ACME, definition=OVERDUE, withdrawn_at=world.clock.now(), request_key="k1", reason=None
+    )
+    answer = withdraw_request(withdrawal, world.ports)
+    assert answer.recipients == {Recipient("ana"): TooLate(channel=TEXT, since=sent_at)}

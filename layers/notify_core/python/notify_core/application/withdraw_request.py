@@ -185,8 +185,13 @@ def _end(request: Request, result: WithdrawalResult, ports: Ports) -> Withdrawal
 def too_late(notice: Notice | None) -> TooLate | None:
     """Which channel had told the recipient, or may have, before the notice was ended; the earliest of them."""
     told = [item for item in notice.deliveries if _may_have_told(item)] if notice else []
-    first = min(told, key=lambda item: item.updated_at, default=None)
-    return None if first is None else TooLate(channel=first.channel, since=first.updated_at)
+    first = min(told, key=_told_since, default=None)
+    return None if first is None else TooLate(channel=first.channel, since=_told_since(first))
+
+
+def _told_since(item: Delivery) -> datetime:
+    """When the delivery was taken to be sent; a receipt that came since moves nothing."""
+    return item.claimed_at or item.updated_at
 
 
 def _may_have_told(item: Delivery) -> bool:
