@@ -121,7 +121,11 @@ def notices(draw: st.DrawFn) -> Notice:
             draw(
                 st.lists(
                     st.builds(
-                        Contributor, request_id=derived.map(RequestId), joined_at=moments, left_at=maybe(moments)
+                        Contributor,
+                        request_id=derived.map(RequestId),
+                        published_at=moments,
+                        joined_at=moments,
+                        left_at=maybe(moments),
                     ),
                     max_size=4,
                 )
