@@ -22,6 +22,7 @@ from notify_core.domain.limits import DAY_SECONDS, KEEP_CLOSED_SECONDS
 from notify_core.domain.request import Withdrawal
 from notify_core.domain.request_lifecycle import RequestState
 from notify_core.domain.send_result import Unavailable
+from tests.application.faulty import watched
 from tests.application.steps import Died, Steps
 from tests.application.world import ACME, NOON, OVERDUE, World
 
@@ -251,6 +252,47 @@ def test_an_alert_to_the_headquarters_is_withdrawn_like_any_other(world: World) 
     assert answer.recipients == {Recipient("-"): None}
     world.advance(minutes=5)
     assert (world.system.calls, world.notice("-", "k1", answer.request_id).status) == (0, "superseded")
+
+
+# ---------------------------------------------------------------- others at the same moment
+
+
+def once(act: Callable[[], object]) -> Callable[..., None]:
+    """Does it at the first call."""
+    left = [act]
+
+    def look(*_: Any, **__: Any) -> None:
+        if left:
+            left.pop()()
+
+    return look
+
+
+def test_a_retirement_at_the_same_moment_is_not_taken_for_the_withdrawal(world: World) -> None:
+    """Both close the request in the same version at the same time; a retired one's notices go out."""
+    world.publish("k1")
+    accept_only(world)
+
+    def retire() -> None:
+        world.retire()
+        world.run_only(QueueName.RECONCILE)
+
+    answer = withdraw(world, ports=watched(world.ports, "requests.put", before=once(retire)))
+    assert answer.result is WithdrawalResult.NOTHING
+    assert ending(world) == ("cancelled", "definition_retired", "retirement")
+    world.run()
+    assert (world.notice().status, world.chat.calls) == ("delivered", 1)
+
+
+def test_a_withdrawal_by_request_key_at_the_same_moment_does_not_leave_the_replacement_key_open(world: World) -> None:
+    world.register_definition(replace_previous=True)
+    world.publish("k1", replacement_key="r", published_at=at(seconds=-9))
+    accept_only(world)
+    ports = watched(world.ports, "requests.commit", before=once(lambda: withdraw(world, "k1")))
+    withdraw_key(world, ports=ports)
+    world.publish("k2", replacement_key="r", published_at=at(seconds=-5))
+    world.run()
+    assert (ending(world, "k2"), world.chat.calls) == (("cancelled", "withdrawn", "processor"), 0)
 
 
 # ---------------------------------------------------------------- times

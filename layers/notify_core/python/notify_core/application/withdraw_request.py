@@ -125,6 +125,7 @@ def _withdraw_key(withdrawal: Withdrawal, ports: Ports) -> WithdrawalAnswer:
             ports.requests.commit(writes)
         except Conflict as lost:
             _check_is_ours(superseded, lost, ports)
+            _check_is_marked(withdrawal, lost, ports)
         return _end(superseded, WithdrawalResult.STOPPED, ports)
     if not is_marked:
         try:
@@ -169,7 +170,19 @@ def _put(new: Request, was: Request | None, ports: Ports) -> None:
 def _check_is_ours(new: Request, lost: Conflict, ports: Ports) -> None:
     """Raise _LostRace unless the row is what this call wrote: only the answer was lost."""
     found = ports.requests.get(new.workspace_id, new.request_id)
-    if found is None or (found.version, found.closed_at) != (new.version, new.closed_at):
+    if found is None or _closing_of(found) != _closing_of(new):
+        raise _LostRace from lost
+
+
+def _closing_of(request: Request) -> tuple[object, ...]:
+    """What tells one closing from another: several writers can take the same version at the same moment."""
+    return request.version, request.closed_at, request.state, request.reason, request.caused_by
+
+
+def _check_is_marked(withdrawal: Withdrawal, lost: Conflict, ports: Ports) -> None:
+    """Raise _LostRace unless the head says so too: a withdrawal by request key closes the request as this one does."""
+    head = ports.requests.head(withdrawal.workspace_id, withdrawal.definition, withdrawal.replacement_key or "")
+    if head is None or head.withdrawn_at is None or head.withdrawn_at < withdrawal.withdrawn_at:
         raise _LostRace from lost
 
 
