@@ -177,6 +177,17 @@ def test_a_retirement_whose_message_is_lost_is_finished_by_each_requests_sweep(w
     assert ending(world) == RETIRED
 
 
+def test_a_sweep_that_finds_a_lost_retirement_replaces_the_lost_message_too(world: World) -> None:
+    """A deadline may come before the next sweep."""
+    world.publish("k1", deadline=world.clock.now() + timedelta(seconds=120))
+    accept_only(world)
+    world.retire()
+    world.queues.purge()
+    world.skip(seconds=90)
+    world.sweep()
+    assert (ending(world), world.states()) == (RETIRED, {"console": "delivered", "chat": "delivered"})
+
+
 def test_a_retirement_whose_message_is_lost_is_finished_by_the_nightly_audit(world: World) -> None:
     """A request that nothing is owed on until its deadline isn't swept before."""
     world.register_definition("console")

@@ -46,18 +46,18 @@ def sweep_request(workspace: WorkspaceId, request_id: RequestId, ports: Ports) -
     try:
         if request.state is RequestState.QUEUED:
             _sweep_queued(request, ports, now=now)
-        elif not _close_if_retired(request, ports):
-            _sweep_accepted(request, ports, now=now)
+        else:
+            _sweep_accepted(_closed_if_retired(request, ports), ports, now=now)
     except Conflict:
         ports.telemetry.info("sweep_lost_race", request_id=request_id)
 
 
-def _close_if_retired(request: Request, ports: Ports) -> bool:
-    """Whether the request was open though its definition was retired, and is closed now."""
+def _closed_if_retired(request: Request, ports: Ports) -> Request:
+    """The request, closed if it was open though its definition was retired: what it still has to send goes out."""
     if request.state is not RequestState.OPEN:
-        return False
+        return request
     definition = ports.registry.definition(request.workspace_id, request.definition, consistent=True)
-    return close_if_retired(request, definition, ports) is not request
+    return close_if_retired(request, definition, ports)
 
 
 # ---------------------------------------------------------------- before acceptance
