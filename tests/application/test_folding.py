@@ -473,17 +473,8 @@ def test_a_request_folded_past_its_deadline_never_takes_the_notice_over(world: W
     """Scenario 20: its acceptance died after the commit, and every message was lost until its deadline had passed."""
     fold(world, 1)
     world.run()
-    plain = world.ports
     publish(world, 2, deadline=at(minutes=5))
-    for number in range(20):
-        steps = Steps(plain)
-        world.ports = steps.ports
-        steps.interrupt(number, die)
-        world.queues.waiting[0].visible_at = world.clock.now()
-        world.run_only(QueueName.REQUESTS)
-        if world.database.requests.get((ACME, world.id_of("k2"))):
-            break
-    world.ports = plain
+    accept_and_die(world, 2)
     assert contributors(world) == [["k1"]]
     world.queues.purge()
     world.skip(minutes=6)
@@ -491,6 +482,32 @@ def test_a_request_folded_past_its_deadline_never_takes_the_notice_over(world: W
     (notice,) = world.folded()
     assert contributors(world) == [["k1", "k2"]]
     assert (world.request("k2").state, notice.owner, shown(notice)) == ("settled", world.id_of("k1"), ("Invoice 1", 1))
+
+
+def test_a_request_with_nothing_to_send_is_folded_soon_though_its_acceptance_died(world: World) -> None:
+    world.register_definition("text", fold_within=HOUR)
+    world.register_people("ana", phone=None)
+    publish(world, 1)
+    accept_and_die(world, 1)
+    assert contributors(world) == []
+    world.queues.purge()
+    world.skip(minutes=2)
+    world.advance(minutes=1)
+    assert contributors(world) == [["k1"]]
+
+
+def accept_and_die(world: World, number: int) -> None:
+    """Process what was published until right after the commit of its acceptance."""
+    plain = world.ports
+    for count in range(20):
+        steps = Steps(plain)
+        world.ports = steps.ports
+        steps.interrupt(count, die)
+        world.queues.waiting[0].visible_at = world.clock.now()
+        world.run_only(QueueName.REQUESTS)
+        if world.database.requests.get((ACME, world.id_of(f"k{number}"))):
+            break
+    world.ports = plain
 
 
 def die() -> None:

@@ -18,6 +18,7 @@ from notify_core.application.withdraw_request import withdraw_request
 from notify_core.domain.request import Publication, Withdrawal
 from notify_core.domain.request_lifecycle import RequestState
 from notify_core.messages import parse_message
+from tests.application.stale import Stale
 from tests.application.steps import Died, Steps
 from tests.application.world import ACME, NOON, OVERDUE, World
 
@@ -356,3 +357,16 @@ def test_followers_in_threads_end_the_replaced_notices_for_everybody(world: Worl
     assert [world.unread(name) for name in everybody] == [1] * 50
     assert {item.notice_id for item in world.chat.reached} == {world.id_of("k2")}
     gather.close()
+
+
+def test_a_repeat_finds_its_own_acceptance_though_an_eventual_read_shows_nothing_yet() -> None:
+    stale = Stale()
+    stale.register_people("ana")
+    stale.register_definition(replace_previous=True)
+    publish(stale, "k1", "ana")
+    stale.run_only(QueueName.REQUESTS)
+    accepted = stale.request("k1")
+    publish(stale, "k1", "ana")
+    with stale.showing("requests", (ACME, accepted.request_id), None):
+        stale.run_only(QueueName.REQUESTS)
+    assert (stale.request("k1"), stale.failures) == (accepted, [])

@@ -194,8 +194,8 @@ def _cancelled(row: Request, reason: RequestReason, *, now: datetime) -> Request
 
 
 def _preceding(row: Request, head: Head | None, ports: Ports) -> Request | None:
-    """The open request that this one replaces."""
-    if head is None or head.current is None:
+    """The open request that this one replaces; never itself, where an old read still shows it waiting."""
+    if head is None or head.current is None or head.current == row.request_id:
         return None
     current = ports.requests.get(row.workspace_id, head.current)
     return current if current is not None and current.state is RequestState.OPEN else None

@@ -236,7 +236,7 @@ def accepted(
         exclusions=exclusions,
         replaces=replaces,
         audience=None,
-        due_at=first_due_at(manifest, now=now, expires_at=row.expires_at),
+        due_at=first_due_at(manifest, is_folded=row.fold_key is not None, now=now, expires_at=row.expires_at),
     )
 
 

@@ -264,12 +264,15 @@ def closing_due_at(now: datetime) -> datetime:
     return now + timedelta(seconds=CLOSING_GRACE_SECONDS)
 
 
-def first_due_at(manifest: tuple[ManifestEntry, ...], *, now: datetime, expires_at: datetime) -> datetime:
+def first_due_at(
+    manifest: tuple[ManifestEntry, ...], *, is_folded: bool, now: datetime, expires_at: datetime
+) -> datetime:
     """When a request accepted now is looked at first: soon if anything follows its commit, else at its deadline.
 
-    Sending follows, and storing what the inbox shows: a function that dies in between leaves both to the first check.
+    Sending follows, storing what the inbox shows, and folding: a function that dies in between leaves it to the first
+    check.
     """
-    follows = any(planned.state in _FOLLOWED_UP for entry in manifest for planned in entry.plan)
+    follows = is_folded or any(planned.state in _FOLLOWED_UP for entry in manifest for planned in entry.plan)
     return min(now + timedelta(seconds=FIRST_CHECK_SECONDS), expires_at) if follows else expires_at
 
 
