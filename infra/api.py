@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Final
 
-from aws_cdk import RemovalPolicy
+from aws_cdk import Duration, RemovalPolicy
 from aws_cdk import aws_apigatewayv2 as apigateway
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
@@ -17,7 +17,7 @@ from constructs import Construct
 
 from infra.functions import LOG_GROUP_PREFIX, LOG_RETENTION
 from infra.settings import Settings
-from infra.specs import FUNCTIONS, FunctionSpec
+from infra.specs import FUNCTIONS, FunctionSpec, Scope
 
 LOGGED: Final = {
     "request_id": "$context.requestId",
@@ -33,12 +33,38 @@ LOGGED: Final = {
 def add_api(scope: Construct, functions: Mapping[str, lambda_.Function], settings: Settings) -> apigateway.HttpApi:
     """Adds the API with its authorizer, its routes and an access log."""
     authorizer = HttpJwtAuthorizer("TokenAuthorizer", settings.issuer_url, jwt_audience=[settings.audience])
-    api = apigateway.HttpApi(scope, "Api", default_authorizer=authorizer, create_default_stage=False)
+    api = apigateway.HttpApi(
+        scope,
+        "Api",
+        default_authorizer=authorizer,
+        create_default_stage=False,
+        cors_preflight=_cors(settings),
+    )
     _add_stage(scope, api)
     for spec in FUNCTIONS:
         if spec.routes:
             _add_routes(api, spec, functions[spec.folder])
     return api
+
+
+def _cors(settings: Settings) -> apigateway.CorsPreflightOptions | None:
+    """Which web pages may call from a browser: closed unless the deploy names them.
+
+    The gateway knows one setting for all of its routes. An operator's token has no place in a page, and without one a
+    page reaches nothing; a token is sent as a header, so that no cookie has to be allowed.
+    """
+    if not settings.inbox_origins:
+        return None
+    inbox = next(spec for spec in FUNCTIONS if spec.scope is Scope.INBOX)
+    return apigateway.CorsPreflightOptions(
+        allow_origins=list(settings.inbox_origins),
+        allow_methods=[
+            apigateway.CorsHttpMethod[method] for method in sorted({key.split()[0] for key in inbox.routes})
+        ],
+        allow_headers=["authorization", "content-type"],
+        expose_headers=["retry-after"],
+        max_age=Duration.hours(1),
+    )
 
 
 def _add_routes(api: apigateway.HttpApi, spec: FunctionSpec, function: lambda_.Function) -> None:

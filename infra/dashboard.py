@@ -34,7 +34,6 @@ CHANGES: Final = (
     "publications_queued",
     "publications_repeated",
     "publications_differing",
-    "requests_settled",
     "requests_retired",
     "requests_reprocessed",
 )
@@ -60,7 +59,7 @@ def _decided() -> list[cloudwatch.IWidget]:
         {
             "Requests by outcome": outcomes,
             "Withdrawals by result": withdrawals,
-            "Publications repeated, requests settled": [_sum(name) for name in CHANGES],
+            "Publications and requests, otherwise": [_sum(name) for name in CHANGES],
         }
     )
 

@@ -32,6 +32,8 @@ class Settings:
     sms_configuration_set: str = ""
     alarm_email: str = ""
     """Who is told of alarms; nobody, if empty."""
+    inbox_origins: tuple[str, ...] = ()
+    """The web sites whose pages may call the inbox from a browser; none, if empty."""
     concurrency_max: int | None = None
     """A ceiling on every function's own maximum: a small machine can't run fifty at once."""
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -56,6 +58,7 @@ def read_settings(node: Node) -> Settings:
         sms_origination_identity=_text(node, "sms_origination_identity"),
         sms_configuration_set=_text(node, "sms_configuration_set"),
         alarm_email=_alarm_email(node),
+        inbox_origins=_inbox_origins(node, local=local),
         concurrency_max=_concurrency_max(node),
         environment=_environment(node, local=local),
     )
@@ -103,6 +106,19 @@ def _alarm_email(node: Node) -> str:
     if not value or re.fullmatch(r"[^@\s]+@[^@\s]+", value):
         return value
     raise ContextInvalid(f"context alarm_email: expected an e-mail address, got {value!r}")
+
+
+def _inbox_origins(node: Node, *, local: bool) -> tuple[str, ...]:
+    text = _text(node, "inbox_origins")
+    origins = tuple(text.split(",")) if text else ()
+    scheme = "https?" if local else "https"
+    for origin in origins:
+        if not re.fullmatch(rf"{scheme}://[a-z0-9.-]+(:[0-9]{{1,5}})?", origin):
+            raise ContextInvalid(
+                "context inbox_origins: list the web sites whose pages call the inbox, as "
+                f"https://app.example.com,https://example.org, without a path or a star, got {origin!r}"
+            )
+    return origins
 
 
 def _concurrency_max(node: Node) -> int | None:

@@ -8,9 +8,12 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+import boto3
 import pytest
+from botocore.config import Config
 
 from infra.specs import FUNCTIONS
+from notify_core.adapters.secrets import Secrets
 from notify_core.api import inbox, operators
 from tests.api.builders import id_of, told
 from tests.api.client import OPERATOR, inbox_of
@@ -62,6 +65,38 @@ def test_an_inbox_is_served_over_its_pages(world: World, monkeypatch: pytest.Mon
         shown += [item["notice_id"] for item in page["items"]]
         cursor = page["cursor"]
     assert sorted(shown) == sorted([id_of("inv-1"), id_of("inv-2")])
+
+
+@pytest.mark.parametrize(
+    ("folder", "route", "claims", "path"),
+    [
+        ("serve_operators", "GET /v1/workspaces/{ws}/requests", OPERATOR, {"ws": "acme"}),
+        ("serve_inbox", "GET /v1/inbox", inbox_of("ana"), {}),
+    ],
+)
+def test_a_page_that_goes_on_while_secrets_are_out_of_reach_is_asked_for_again(
+    world: World,
+    monkeypatch: pytest.MonkeyPatch,
+    folder: str,
+    route: str,
+    claims: dict[str, str],
+    path: dict[str, str],
+) -> None:
+    module = load(folder, world, monkeypatch)
+    monkeypatch.setattr(module, "cursor_key", lambda: Secrets(out_of_reach()).read("notify/cursor"))
+    for key in ("inv-1", "inv-2"):
+        told(world.ports, NOW, key)
+    call = event(route, claims, **path)
+    call["queryStringParameters"] = {"limit": "1"}
+    answer = module.handler(call, CONTEXT)
+    assert (answer["statusCode"], answer["headers"]["retry-after"]) == (503, "2")
+    assert [alarm for alarm, _ in world.telemetry.alarms] == ["call_unavailable"]
+
+
+def out_of_reach() -> Any:
+    """A client of Secrets Manager that gets no connection."""
+    config = Config(retries={"total_max_attempts": 1})
+    return boto3.client("secretsmanager", region_name="us-east-1", endpoint_url="http://127.0.0.1:1", config=config)
 
 
 def test_no_function_serves_the_others_routes(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

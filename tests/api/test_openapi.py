@@ -18,8 +18,18 @@ from notify_core.domain.delivery_lifecycle import DeliveryState
 from notify_core.domain.directory import WorkspaceStatus
 from notify_core.domain.identifiers import IDENTIFIER, KEY_LENGTH_MAX
 from notify_core.domain.lifecycle import Actor
-from notify_core.domain.limits import PAGE_ITEMS, PAGE_ITEMS_MAX, TIMELINE_MAX, UNREAD_COUNT_MAX
+from notify_core.domain.limits import (
+    NAME_CHARACTERS_MAX,
+    PAGE_ITEMS,
+    PAGE_ITEMS_MAX,
+    TEMPLATE_CHARACTERS_MAX,
+    TEMPLATES_BYTES_MAX,
+    TIMELINE_MAX,
+    TITLE_CHARACTERS_MAX,
+    UNREAD_COUNT_MAX,
+)
 from notify_core.domain.notice_lifecycle import NoticeStatus
+from notify_core.domain.rendering.block_kit import BLOCKS_MAX
 from notify_core.domain.request_lifecycle import RequestReason, RequestState
 from tests.api import contract
 
@@ -89,6 +99,10 @@ def test_limits_are_those_of_the_code() -> None:
     assert (bulk["default"], bulk["maximum"]) == (PAGE_ITEMS, PAGE_ITEMS_MAX)
     assert SCHEMAS["Identifier"]["pattern"] == f"^{IDENTIFIER.pattern}$"
     assert SCHEMAS["Key"]["maxLength"] == KEY_LENGTH_MAX
+    assert SCHEMAS["Name"]["maxLength"] == NAME_CHARACTERS_MAX == TITLE_CHARACTERS_MAX
+    assert SCHEMAS["Template"]["maxLength"] == TEMPLATE_CHARACTERS_MAX
+    assert SCHEMAS["Blocks"]["maxItems"] == BLOCKS_MAX
+    assert f"{TEMPLATES_BYTES_MAX // 1024} KB in all" in SCHEMAS["Templates"]["description"]
     assert SCHEMAS["Unread"]["properties"]["unread"]["maximum"] == UNREAD_COUNT_MAX
     assert SCHEMAS["Notice"]["properties"]["timeline"]["maxItems"] == TIMELINE_MAX
     too_large = contract.DOCUMENT["components"]["responses"]["TooLarge"]["description"]

@@ -261,6 +261,16 @@ def test_a_request_that_was_not_folded_yet_has_a_notice_without_an_id(world: Wor
     assert operator.get(notice_path()).status == 404
 
 
+def test_a_request_that_was_withdrawn_before_it_was_folded_has_a_notice_without_an_id(
+    world: World, operator: Client
+) -> None:
+    request = accepted(world.ports, NOW, "inv-42", fold_key="inv")
+    world.ports.requests.put(closed_by_producer(request, RequestEvent.WITHDRAW, now=NOW), request)
+    [notice] = operator.get(request_path()).body["notices"]
+    assert (notice["notice_id"], notice["status"]) == (None, "superseded")
+    assert operator.get(notice_path()).status == 404
+
+
 # ---------------------------------------------------------------- a notice
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from notify_core.adapters.counting import counting_requests
 from notify_core.application.ports import QueueName
 from notify_core.application.retry_delivery import Retried, RetryRefusal, retry_delivery
 from notify_core.application.sweep_request import sweep_request
@@ -273,11 +274,12 @@ def test_sweeping_twice_at_once_settles_once() -> None:
     number = 0
     while True:
         world = past_its_deadline(Throttled(retry_after=timedelta(hours=1)))
+        world.ports = replace(world.ports, requests=counting_requests(world.ports.requests, world.telemetry))
         if not settling(world, sweep, number):
             break
         assert ending(world) == SETTLED, number
         assert world.states()["chat"] == "expired", number
-        assert world.telemetry.counted("requests_settled") == 1, number
+        assert world.telemetry.counted("request_moves", state="settled") == 1, number
         number += 1
     assert number > 4
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
-from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
+from notify_core.adapters.aws import client_config
+from notify_core.application.ports import StoreUnavailable
 from notify_core.domain.limits import STORE_TIMEOUT_SECONDS, STORE_TRIES_MAX
 
 if TYPE_CHECKING:
@@ -20,16 +21,13 @@ KEEP_SECONDS: Final = 300
 costs one call in that time, whatever it sends."""
 STALE_RETRY_SECONDS: Final = 15
 """How long a value that could not be renewed is still used before the next try."""
-CLIENT_CONFIG: Final = Config(
-    connect_timeout=STORE_TIMEOUT_SECONDS / 4,
-    read_timeout=STORE_TIMEOUT_SECONDS * 3 / 4,
-    retries={"total_max_attempts": STORE_TRIES_MAX, "mode": "standard"},
-    parameter_validation=False,
+CLIENT_CONFIG: Final = client_config(
+    connect_seconds=STORE_TIMEOUT_SECONDS / 4, read_seconds=STORE_TIMEOUT_SECONDS * 3 / 4, tries_max=STORE_TRIES_MAX
 )
 _ABSENT: Final = frozenset({"ResourceNotFoundException"})
 
 
-class SecretUnavailable(Exception):
+class SecretUnavailable(StoreUnavailable):
     """A secret could not be read for now, and none is remembered."""
 
 

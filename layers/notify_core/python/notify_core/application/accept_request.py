@@ -239,7 +239,6 @@ def _told(decision: Decision, ports: Ports) -> Done | Later:
     request = decision.new
     if request.state is RequestState.QUEUED and request.not_before is not None:
         return Later(request=request, due_at=request.not_before)
-    ports.telemetry.count("requests_recorded", state=request.state.value)
     if request.published_at is not None:
         waited = ports.clock.now() - max(request.published_at, request.not_before or request.published_at)
         ports.telemetry.observe("publication_to_outcome", max(0.0, waited.total_seconds()))

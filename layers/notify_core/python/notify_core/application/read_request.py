@@ -7,7 +7,7 @@ from notify_core.application.derive_notice import derive_notice
 from notify_core.application.find_notices import find_notices
 from notify_core.application.ports import Ports
 from notify_core.application.refusals import request_not_found
-from notify_core.domain.identifiers import NoticeId, RequestId, WorkspaceId
+from notify_core.domain.identifiers import NoticeId, RequestId, WorkspaceId, unfolded_notice_id
 from notify_core.domain.notice import Notice
 from notify_core.domain.request import Request
 
@@ -20,9 +20,9 @@ class RequestView:
     notices: Sequence[Notice]
 
     def notice_id(self, notice: Notice) -> NoticeId | None:
-        """The notice's id; None while a folded request has not been folded into any yet."""
-        is_pending = self.request.fold_key is not None and notice.version == 0
-        return None if is_pending else notice.notice_id
+        """The notice's id; None where a folded request has not been folded into any."""
+        is_folded = notice.notice_id != unfolded_notice_id(self.request.request_id)
+        return None if self.request.fold_key is not None and not is_folded else notice.notice_id
 
 
 def read_request(workspace: WorkspaceId, request_id: RequestId, ports: Ports) -> RequestView:

@@ -11,11 +11,10 @@ _UNTOLD: Final = frozenset({DeliveryState.FAILED, DeliveryState.EXPIRED})
 
 
 def tell_failed_alert(was: Notice, new: Notice, ports: Ports) -> None:
-    """Count and alarm where a write has just ended an alert as failed, or as expired without having been sent."""
+    """Alarm where a write has just ended an alert as failed, or as expired without having been sent."""
     before, after = was.delivery(Channel.SLACK_SYSTEM), new.delivery(Channel.SLACK_SYSTEM)
     if before is None or after is None or after.state is before.state or after.state not in _UNTOLD:
         return
-    ports.telemetry.count("hq_alerts_failed")
     ports.telemetry.alarm(
         "hq_alert_failed", workspace_id=new.workspace_id, notice_id=new.notice_id, reason=after.reason
     )

@@ -26,6 +26,7 @@ from notify_core.domain.locales import is_locale
 from notify_core.domain.problem import Problem, ProblemCode, field_path, problem
 from notify_core.domain.rendering.block_kit import blocks_max
 from notify_core.domain.rendering.compiled import TEMPLATE_FIELDS, compile_templates
+from notify_core.domain.rendering.engine import Engine
 from notify_core.domain.schema import check_schema
 
 
@@ -106,7 +107,7 @@ def _check_templates(definition: Definition) -> Iterator[Problem]:
         yield problem("templates", ProblemCode.TOO_LARGE, f"shorten them to {TEMPLATES_BYTES_MAX} bytes in all")
         return
     problems = list(_check_shapes(definition))
-    yield from problems or compile_templates(definition.templates).problems
+    yield from problems or compile_templates(definition.templates).problems or _check_words(definition)
 
 
 def _check_shapes(definition: Definition) -> Iterator[Problem]:
@@ -159,7 +160,8 @@ class _Shape:
             is_object = isinstance(block, dict)
             if not is_object or not isinstance(cast("dict[str, object]", block).get("type"), str):
                 yield problem(f"{field}.{index}", ProblemCode.TYPE, "write a block: an object with its type")
-            yield from _check_texts(block, f"{field}.{index}")
+            for at, text in _texts(block, f"{field}.{index}"):
+                yield from _check_length(text, at)
 
     def _check_locales(self, locales: object, field: str) -> Iterator[Problem]:
         if not isinstance(locales, dict):
@@ -188,16 +190,25 @@ def _check_text(part: object, field: str) -> Iterator[Problem]:
         yield from _check_length(part, field)
 
 
-def _check_texts(part: object, field: str) -> Iterator[Problem]:
-    """The lengths of all texts within a block: each may be a template."""
+def _check_words(definition: Definition) -> Iterator[Problem]:
+    """What no publication could show: the engine looks for a filter only once it comes to it."""
+    engine = Engine()
+    for channel, template in definition.templates.items():
+        for field, text in _texts(template, f"templates.{channel.value}"):
+            for word in engine.unknown_words(text):
+                yield problem(field, ProblemCode.INVALID_TEMPLATE, f"there is no {word}")
+
+
+def _texts(part: object, field: str) -> Iterator[tuple[str, str]]:
+    """All texts within a part, with their places: each may be a template."""
     if isinstance(part, str):
-        yield from _check_length(part, field)
+        yield field, part
     elif isinstance(part, dict):
         for name, item in cast("dict[str, object]", part).items():
-            yield from _check_texts(item, field_path(field, name))
+            yield from _texts(item, field_path(field, name))
     elif isinstance(part, list):
         for index, item in enumerate(cast("list[object]", part)):
-            yield from _check_texts(item, field_path(field, index))
+            yield from _texts(item, field_path(field, index))
 
 
 def _check_length(text: str, field: str) -> Iterator[Problem]:

@@ -4,7 +4,7 @@ Source: minijinja, whose fuel counts instructions and built text, and whose fina
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol
 from urllib.parse import quote
 
@@ -13,6 +13,7 @@ from minijinja import Environment, TemplateError, pass_state, safe
 from notify_core.domain.limits import TEMPLATE_FUEL, VALUE_CHARACTERS_MAX
 from notify_core.domain.problem import Problem, ProblemCode, problem
 from notify_core.domain.rendering.values import PYTHON_NAMES, WHOLE, context_of, text_of
+from notify_core.domain.rendering.words import unknown_words
 from notify_core.domain.slack_text import escape
 
 PLAIN, MARKUP, ADDRESS = "plain", "markup", "address"
@@ -71,6 +72,10 @@ class Engine:
             raise CannotRender(problem(field, ProblemCode.INVALID_TEMPLATE, message)) from None
         self._sources[name] = source.encode()
         return name
+
+    def unknown_words(self, source: str) -> Sequence[str]:
+        """The filters, tests and functions in a template that the engine doesn't have."""
+        return list(unknown_words(source, self._environment))
 
     def render(self, name: str, context: Mapping[str, Any]) -> str:
         """A template's text in a context; CannotRender says what is wrong without quoting a value."""

@@ -1,0 +1,84 @@
+"""A filter, test or function that the engine doesn't have is found when a definition is registered."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from notify_core.domain.channel import Channel
+from notify_core.domain.definition_checks import check_definition
+from notify_core.domain.problem import Problem
+from notify_core.domain.rendering.engine import PLAIN, CannotRender, Engine
+from tests.builders import a_definition
+
+
+@pytest.mark.parametrize(
+    ("source", "unknown"),
+    [
+        ("{{ amount|currency }}", ["filter currency"]),
+        ("{{ amount | upper | nope(1) | lower }}", ["filter nope"]),
+        ("{% filter nope %}x{% endfilter %}", ["filter nope"]),
+        ("{%- filter upper -%}x{%- endfilter -%}", []),
+        ("{% set x = a|nope %}{{ a if a is string else b|title }}", ["filter nope"]),
+        ("{% if never %}{{ a|nope }}{% endif %}", ["filter nope"]),
+        ("{{ a|safe }} {{ a|e }}", ["filter safe", "filter e"]),
+        ("{{ a|nope }} {{ b|nope }}", ["filter nope"]),
+        ("{{ \"}} |nope\" }} {{ 'x|nope' }} {{ 'it\\'s|nope' }}", []),
+        ("{# |nope #}{% raw %}{{ a|nope }}{% endraw %}text |nope is nope or f()", []),
+        ("{% if a is oddd %}{% endif %}{% if a is not defined %}{% endif %}", ["test oddd"]),
+        ("{{ a.is }} {{ {'is': 1}['is'] }} {{ a is in(b) }}", []),
+        ("{{ today() }} {{ range(3) }}", ["function today"]),
+        ("{% macro m(a) %}{{ a }}{% endmacro %}{{ m(1) }}", []),
+        ("{% for i in xs if i is even %}{{ loop.cycle('a', 'b') }}{% endfor %}", []),
+        ("{{ not (a) }} {{ a and (b) or (c) }}{% if (a) %}{% endif %}{% for x in (a) %}{% endfor %}", []),
+        ("{{ a.upper() }}", []),  # a method is a matter of the data
+    ],
+)
+def test_unknown_words_are_found_in_code_alone(source: str, unknown: list[str]) -> None:
+    engine = Engine()
+    engine.add("field", source, PLAIN)
+    assert engine.unknown_words(source) == unknown
+
+
+NAMES = st.sampled_from(["upper", "lower", "title", "nope", "default", "odd", "defined", "range", "length", "x"])
+CODE = st.lists(
+    st.sampled_from(["{{ x|", "{{ 'a'|", "{{ x is ", "{{ '|x'|", "{% filter "]).flatmap(
+        lambda begin: NAMES.map(
+            lambda name: f"{begin}{name} %}}y{{% endfilter %}}" if "%" in begin else f"{begin}{name} }}}}"
+        )
+    ),
+    min_size=1,
+    max_size=4,
+).map(" ".join)
+
+
+@given(CODE)
+def test_whatever_would_be_unknown_while_rendering_is_found_before(source: str) -> None:
+    engine = Engine()
+    name = engine.add("field", source, PLAIN)
+    try:
+        engine.render(name, {"x": 1})
+    except CannotRender as error:
+        is_unknown = any(" is unknown" in item.message for item in error.problems)
+    else:
+        is_unknown = False
+        assert engine.unknown_words(source) == []
+    if is_unknown:
+        assert engine.unknown_words(source) != []
+
+
+def test_a_definition_with_an_unknown_filter_is_refused_with_its_place() -> None:
+    chat = {
+        "text": "{{ number|upper }}",
+        "blocks": [{"type": "section", "text": {"type": "mrkdwn", "text": "{{ x|nope }}"}}],
+    }
+    console = {"title": "T", "body": "B", "locales": {"fr": {"title": "{{ x|nope }}", "body": "{{ x is nope }}"}}}
+    definition = replace(
+        a_definition(channels=(Channel.CONSOLE, Channel.CHAT)), templates={Channel.CONSOLE: console, Channel.CHAT: chat}
+    )
+    assert check_definition(definition) == (
+        Problem(field="templates.console.locales.fr.title", code="invalid_template", message="there is no filter nope"),
+        Problem(field="templates.console.locales.fr.body", code="invalid_template", message="there is no test nope"),
+        Problem(field="templates.chat.blocks.0.text.text", code="invalid_template", message="there is no filter nope"),
+    )
