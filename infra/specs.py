@@ -22,6 +22,7 @@ class Index(StrEnum):
 
     DUE = "due"
     HISTORY = "history"
+    DEAD_LETTERED = "dead_lettered"
     INBOX = "inbox"
     ATTENTION = "attention"
 
@@ -71,6 +72,7 @@ READ: Final = (GET, BATCH_GET, QUERY)
 INDEXES: Final[Mapping[Index, Table]] = {
     Index.DUE: Table.REQUESTS,
     Index.HISTORY: Table.REQUESTS,
+    Index.DEAD_LETTERED: Table.REQUESTS,
     Index.INBOX: Table.NOTICES,
     Index.ATTENTION: Table.NOTICES,
 }

@@ -12,6 +12,23 @@ from infra.specs import Index, Table, pascal
 DELETE_AT = "delete_at"
 """When DynamoDB may delete a row, in epoch seconds."""
 
+LISTED = (
+    "definition",
+    "definition_version",
+    "request_key",
+    "replacement_key",
+    "fold_key",
+    "state",
+    "reason",
+    "published_at",
+    "not_before",
+    "expires_at",
+    "recorded_at",
+    "closed_at",
+    "differing_repeat_at",
+)
+"""What a list of requests shows."""
+
 
 def add_tables(scope: Construct, settings: Settings) -> Mapping[Table, dynamodb.Table]:
     """Adds the four tables with their indexes."""
@@ -37,27 +54,14 @@ def _index_requests(requests: dynamodb.Table) -> None:
         projection_type=dynamodb.ProjectionType.INCLUDE,
         non_key_attributes=["definition", "state", "version"],
     )
-    requests.add_global_secondary_index(
-        index_name=Index.HISTORY,
-        partition_key=_text("history_shard"),
-        sort_key=_text("history_key"),
-        projection_type=dynamodb.ProjectionType.INCLUDE,
-        non_key_attributes=[
-            "definition",
-            "definition_version",
-            "request_key",
-            "replacement_key",
-            "fold_key",
-            "state",
-            "reason",
-            "published_at",
-            "not_before",
-            "expires_at",
-            "recorded_at",
-            "closed_at",
-            "differing_repeat_at",
-        ],
-    )
+    for index in (Index.HISTORY, Index.DEAD_LETTERED):
+        requests.add_global_secondary_index(
+            index_name=index,
+            partition_key=_text(f"{index}_shard"),
+            sort_key=_text("history_key"),
+            projection_type=dynamodb.ProjectionType.INCLUDE,
+            non_key_attributes=list(LISTED),
+        )
 
 
 def _index_notices(notices: dynamodb.Table) -> None:

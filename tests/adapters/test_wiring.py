@@ -118,6 +118,18 @@ result = wiring.entry(lambda event, context: {"seen": event})({"a": 1}, Context(
     assert run(code) == {"seen": {"a": 1}}
 
 
+def test_a_cursor_key_that_cannot_be_read_for_now_is_a_store_out_of_reach() -> None:
+    code = """
+from notify_core.application.ports import StoreUnavailable
+try:
+    wiring.cursor_key()
+except StoreUnavailable as error:
+    result = str(error)
+"""
+    nobody = {"AWS_ENDPOINT_URL_SECRETSMANAGER": "http://127.0.0.1:1"}
+    assert run(code, nobody) == "secret notify/cursor can't be read: EndpointConnectionError"
+
+
 def test_a_cursor_key_that_is_not_there_is_named() -> None:
     code = """
 import moto

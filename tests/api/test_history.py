@@ -8,6 +8,7 @@ import pytest
 
 from notify_core.domain.directory import Workspace
 from notify_core.domain.identifiers import DefinitionKey, WorkspaceId
+from notify_core.domain.problem import Problem
 from notify_core.domain.request import closed_by_producer
 from notify_core.domain.request_lifecycle import RequestEvent, RequestReason, RequestState
 from tests.api.builders import accepted, id_of, request_at
@@ -38,6 +39,18 @@ def numbers(caller: Client, **query: str) -> list[list[int]]:
         pages.append([names[item["request_id"]] for item in body["items"]])
         cursor = body["cursor"]
     return pages
+
+
+def test_dead_lettered_publications_are_found_among_any_number_of_others(world: World, operator: Client) -> None:
+    problem = Problem(field="", code="dead_lettered", message="again and again")
+    for number in range(40):
+        changes = {"state": RequestState.QUEUED, "accepted_at": None} if number % 10 == 3 else {}
+        record(world, number, **changes, problems=(problem,) if changes else ())
+    assert numbers(operator, dead_lettered="true") == [[33, 23, 13, 3]]
+    assert numbers(operator, dead_lettered="true", limit="3") == [[33, 23, 13], [3]]
+    assert numbers(operator, dead_lettered="true", definition="other") == [[]]
+    assert len(numbers(operator, dead_lettered="false")[0]) == 40
+    assert operator.get(PATH, dead_lettered="yes").problems == [("dead_lettered", "not_allowed")]
 
 
 def test_an_item_is_a_request_without_its_problems_exclusions_and_notices(world: World, operator: Client) -> None:

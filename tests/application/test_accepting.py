@@ -298,7 +298,7 @@ def test_the_same_publication_again_changes_nothing_and_tells_nobody_twice(world
     world.skip(seconds=1)
     world.queues.put(QueueName.REQUESTS, body)
     world.advance(minutes=5)
-    assert world.request() == replace(request, version=request.version + 1, due_at=request.expires_at)
+    assert world.request() == replace(request, version=2, finished_version=2, due_at=request.expires_at)
     assert [world.notice(name) for name in ("ana", "bob")] == notices
     assert set(world.chat.times().values()) == {1}
     assert world.telemetry.counted("publications_repeated") == 2

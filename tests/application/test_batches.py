@@ -102,7 +102,6 @@ def test_a_batch_reads_in_bulk_and_the_distinct_requests_once_strongly_after_its
     names = steps.names()
     assert {name: names.count(name) for name in names} == {
         "registry.channel_state": 1,
-        "notices.get_many": 1,
         "requests.get_many": 2,  # eventually before the claims, for notices that aren't stored; strongly after them
         "directory.people": 1,
         "notices.put": 20,

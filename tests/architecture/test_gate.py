@@ -44,6 +44,7 @@ def codes(path: str, text: str) -> set[str]:
 
 @pytest.mark.parametrize(("path", "text", "code"), BROKEN)
 def test_ruff_refuses(path: str, text: str, code: str) -> None:
+    """Scenario 32: a time without an offset is one of them."""
     assert code in codes(path, text)
 
 

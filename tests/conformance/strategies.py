@@ -94,6 +94,7 @@ requests = st.builds(
     accepted_at=maybe(moments),
     closed_at=maybe(moments),
     differing_repeat_at=maybe(moments),
+    finished_version=maybe(st.integers(1, 1_000)),
     due_at=maybe(moments),
     data=maybe(st.dictionaries(st.text(max_size=5), json_values, max_size=3)),
     audience=maybe(audiences),

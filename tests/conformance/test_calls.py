@@ -54,6 +54,7 @@ EVENTUAL: dict[str, Callable[[Stores], object]] = {
     "requests": lambda stores: stores.requests.get_many(ACME, [other_request_id(1)], consistent=False),
     "notices": lambda stores: stores.notices.get_many([KEY], consistent=False),
     "due": lambda stores: stores.requests.due(ACME, 0, until=at(0), limit=9),
+    "dead_lettered": lambda stores: stores.requests.dead_lettered(ACME, 0, before=None, limit=9),
     "history": lambda stores: stores.requests.history(ACME, 0, before=None, limit=9),
     "attention": lambda stores: stores.notices.attention(ACME, 0, before=None, limit=9),
 }

@@ -5,6 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import pytest
+from pynamodb.exceptions import TransactWriteError
 
 from notify_core.application.ports import Conflict, Head, NoticeKey, PutHead, PutNotice, PutRequest, Write
 from notify_core.domain.channel import Channel
@@ -160,6 +161,15 @@ def test_another_transaction_over_the_same_rows_is_another_one(stores: Stores, r
     again = replace(replacement.moved_head, withdrawn_at=at(9), version=3)
     stores.requests.commit([PutHead(new=again, was=replacement.moved_head)])
     assert standing(stores, replacement)[:2] == (replacement.new, again)
+
+
+def test_a_transaction_that_names_a_row_twice_is_a_mistake_and_makes_nothing(
+    stores: Stores, replacement: Replacement
+) -> None:
+    twice = [*replacement.writes, PutRequest(new=rescheduled(replacement.preceding, at(9)), was=replacement.preceding)]
+    with pytest.raises((ValueError, TransactWriteError)):
+        stores.requests.commit(twice)
+    assert stores.requests.get(replacement.new.workspace_id, replacement.new.request_id) is None
 
 
 def test_a_transaction_creates_a_head_only_where_there_is_none(stores: Stores, workspace: WorkspaceId) -> None:

@@ -15,6 +15,7 @@ from notify_core.adapters.dynamodb.text import (
     PLANS,
     WORDS,
     index_key,
+    manifest,
     manifest_text,
     moment,
     moment_text,
@@ -91,6 +92,15 @@ def test_a_plan_that_no_delivery_begins_with_is_refused() -> None:
     entry = ManifestEntry(recipient=ANA, plan=(Planned(channel=Channel.CHAT, state=DeliveryState.SENT),))
     with pytest.raises(ValueError, match="no delivery begins as sent"):
         manifest_text([entry])
+
+
+def test_a_manifest_is_read_once_however_often_its_request_is() -> None:
+    """A batch reads its request twice, and a request for 200 people has twenty batches."""
+    text = manifest_text(
+        [ManifestEntry(recipient=ANA, plan=(Planned(channel=Channel.CHAT, state=DeliveryState.QUEUED),))]
+    )
+    assert text is not None
+    assert manifest("".join(text)) is manifest(text[:3] + text[3:])
 
 
 def test_rows_are_what_the_documentation_says() -> None:

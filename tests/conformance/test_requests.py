@@ -59,6 +59,7 @@ def a_full_request(workspace: WorkspaceId) -> Request:
         accepted_at=at(11),
         closed_at=at(12),
         differing_repeat_at=at(13),
+        finished_version=3,
         due_at=at(72),
         data={"é": [1, 1.5, None, True, {"n": 10**40, "": "🎈", "lone": "\ud800"}], "tiny": 5e-324},
         audience=Audience(people=("ana", "bob"), teams=("ops",), roles=("lead",)),
@@ -349,6 +350,35 @@ def _history_row(request: Request) -> HistoryRow:
         closed_at=request.closed_at,
         differing_repeat_at=request.differing_repeat_at,
     )
+
+
+def test_dead_lettered_requests_are_listed_apart_until_they_are_reprocessed(
+    stores: Stores, workspace: WorkspaceId
+) -> None:
+    problem = Problem(field="", code="dead_lettered", message="again and again")
+    waiting = a_request(workspace, "k0", state=RequestState.QUEUED, shard=1)
+    dead = [
+        replace(a_request(workspace, f"k{number}", state=RequestState.QUEUED, shard=1), problems=(problem,))
+        for number in range(1, 5)
+    ]
+    invalid = replace(a_request(workspace, "k5", state=RequestState.INVALID, shard=1), problems=(problem,))
+    for request in (waiting, *dead, invalid):
+        stores.requests.put(request, None)
+    listed = stores.requests.dead_lettered(workspace, 1, before=None, limit=9)
+    assert {row.request_key for row in listed} == {"k1", "k2", "k3", "k4"}
+    assert list(listed) == sorted(listed, key=lambda row: (row.recorded_at, row.request_id), reverse=True)
+    assert listed == [
+        row
+        for row in stores.requests.history(workspace, 1, before=None, limit=9)
+        if row.request_key not in {"k0", "k5"}
+    ]
+    place = (listed[1].recorded_at, listed[1].request_id)
+    assert stores.requests.dead_lettered(workspace, 1, before=place, limit=1) == listed[2:3]
+    again = replace(dead[0], problems=(), version=dead[0].version + 1)
+    stores.requests.put(again, dead[0])
+    left = stores.requests.dead_lettered(workspace, 1, before=None, limit=9)
+    assert {row.request_key for row in left} == {"k2", "k3", "k4"}
+    assert stores.requests.dead_lettered(workspace, 0, before=None, limit=9) == []
 
 
 def test_history_shows_the_fields_of_a_list_item(stores: Stores, workspace: WorkspaceId) -> None:

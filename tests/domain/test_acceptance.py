@@ -21,6 +21,7 @@ from notify_core.domain.acceptance import (
 )
 from notify_core.domain.channel import Channel
 from notify_core.domain.definition import Definition, DefinitionState
+from notify_core.domain.delivery_lifecycle import DeliveryReason, DeliveryState
 from notify_core.domain.directory import Workspace, WorkspaceStatus
 from notify_core.domain.identifiers import RequestId
 from notify_core.domain.lifecycle import Actor, ForbiddenMove
@@ -40,12 +41,16 @@ from tests.builders import (
     a_workspace,
     an_entry,
     at,
+    planned,
 )
 
 ALERT = a_definition(channels=(Channel.SLACK_SYSTEM,))
 REPLACING = a_definition(replace_previous=True)
 FOLDING = a_definition(fold_within=timedelta(hours=1))
 TO_HQ = Audience(hq=True)
+MALFORMED = InvalidPublication(
+    workspace_id=ACME, definition=INVOICE, request_key="inv-42:1", request_id=RequestId("r"), problems=()
+)
 
 
 # ---------------------------------------------------------------- registration
@@ -121,7 +126,30 @@ def test_a_publication_has_the_keys_and_the_audience_that_its_definition_wants(
 
 def test_every_problem_tells_what_to_do() -> None:
     publication = a_publication(replacement_key="k", fold_key="f", not_before=DEADLINE, audience=TO_HQ)
-    assert all(item.message for item in check_registered(publication, a_workspace(), a_definition()))
+    suspended, retired = WorkspaceStatus.SUSPENDED, DefinitionState.RETIRED
+    found = (
+        *check_registered(publication, None, None),
+        *check_registered(publication, a_workspace(status=suspended), None),
+        *check_registered(publication, a_workspace(), None),
+        *check_registered(publication, a_workspace(), a_definition(state=retired)),
+        *check_registered(publication, a_workspace(), a_definition()),
+        *check_registered(a_publication(), a_workspace(), REPLACING),
+    )
+    assert [item.message for item in found] == [
+        "register the workspace first",
+        "the workspace is suspended; ask its operator",
+        "register the definition in this workspace first",
+        "the definition is retired; register it again to use it",
+        "leave it out: the definition doesn't replace",
+        "leave it out: the definition doesn't fold",
+        "it must lie before the deadline and expires_after",
+        'name people, teams or roles; {"hq": true} goes with the channels ["slack_system"] alone',
+        "the definition replaces: name what is replaced",
+    ]
+
+
+def test_a_malformed_publication_is_asked_for_no_keys() -> None:
+    assert check_registered(MALFORMED, a_workspace(), REPLACING) == ()
 
 
 @pytest.mark.parametrize(
@@ -286,6 +314,20 @@ def test_a_request_is_cancelled_before_its_acceptance(event: RequestEvent, by: A
     )
 
 
+def test_whatever_ends_a_request_that_waited_leaves_nothing_due() -> None:
+    waiting = a_queued_request(due_at=at(minutes=1))
+    by, reason = Actor.PRODUCER, RequestReason.WITHDRAWN
+    assert [
+        row.due_at
+        for row in (
+            rejected(waiting, (PROBLEM,), (), now=NOON),
+            told_nobody(waiting, (), now=NOON),
+            expired(waiting, RequestReason.AGE, by=Actor.SWEEP, now=NOON),
+            cancelled(waiting, RequestEvent.WITHDRAW, by=by, reason=reason, now=NOON),
+        )
+    ] == [None] * 4
+
+
 def test_an_accepted_request_holds_its_manifest_and_its_data_and_not_its_audience() -> None:
     row = replace(NEW, expires_at=DEADLINE, definition_version=3)
     assert accepted(row, (an_entry(),), (EVE,), replaces=RequestId("r"), now=at(seconds=2)) == replace(
@@ -300,6 +342,15 @@ def test_an_accepted_request_holds_its_manifest_and_its_data_and_not_its_audienc
         audience=None,
         due_at=at(seconds=92),
     )
+
+
+def test_a_folded_request_is_looked_at_soon_though_nothing_is_to_be_sent() -> None:
+    nobody = an_entry("ana", planned(Channel.TEXT, DeliveryState.SKIPPED, DeliveryReason.NO_ADDRESS))
+    due_at = [
+        accepted(replace(NEW, expires_at=DEADLINE, fold_key=fold_key), (nobody,), (), replaces=None, now=NOON).due_at
+        for fold_key in ("f", None)
+    ]
+    assert due_at == [at(seconds=90), DEADLINE]
 
 
 def test_a_request_cannot_be_accepted_before_its_deadline_is_known() -> None:

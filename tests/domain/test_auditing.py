@@ -17,6 +17,7 @@ from tests.conformance.builders import NOON, a_request, accepted, an_entry, at
 
 WORKSPACE = WorkspaceId("acme")
 ENTRY = an_entry("ana", Channel.CONSOLE, Channel.CHAT)
+CHAT_ONLY = an_entry("ana", Channel.CHAT)
 PROBLEM = Problem(field="data", code="required", message="name it")
 R, S = RequestReason, RequestState
 
@@ -125,3 +126,11 @@ def test_the_timeline_tells_an_explicit_status() -> None:
     assert righted(replace(superseded, ended=NoticeStatus.EXPIRED), OPEN, ENTRY) == superseded
     assert righted(replace(notice, ended=NoticeStatus.SUPERSEDED), OPEN, ENTRY) == notice
     assert righted(replace(notice, ended=NoticeStatus.CANCELLED), OPEN, ENTRY) == notice
+
+
+def test_deliveries_that_expired_tell_that_their_notice_did() -> None:
+    aged = Ending(status=NoticeStatus.EXPIRED, reason="age", by=Actor.SWEEP)
+    expired = ended(created(first_notice(OPEN, CHAT_ONLY)), aged, now=at(1))
+    assert expired is not None
+    untold = replace(expired, ended=None, timeline=expired.timeline[:-1])
+    assert righted(untold, OPEN, CHAT_ONLY) == replace(untold, ended=NoticeStatus.EXPIRED)

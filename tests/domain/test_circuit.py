@@ -86,6 +86,17 @@ def test_behind_an_open_circuit_deliveries_wait_for_the_throttle_too() -> None:
     assert span(waits(both, NOON))[0] >= at(minutes=10)
 
 
+def test_behind_an_open_circuit_nothing_comes_back_before_now() -> None:
+    long_ago = replace(OPEN, blocked_until=at(minutes=1))
+    assert span(waits(long_ago, at(hours=1)))[0] >= at(hours=1)
+
+
+@pytest.mark.parametrize("half", [replace(OPEN, open_since=None), replace(OPEN, probe_at=None)])
+def test_half_a_circuit_is_none(half: ChannelState) -> None:
+    assert wait_for(half, MANY[0], now=NOON) is None
+    assert is_probe_due(half, now=at(days=1)) is False
+
+
 # ---------------------------------------------------------------- probing
 
 

@@ -44,7 +44,9 @@ def test_a_key_is_any_text_of_1_to_256_characters(text: str) -> None:
     assert is_key(text)
 
 
-@pytest.mark.parametrize("text", ["", "x" * 257, "\ud83d", "a\udc00b"], ids=ascii)
+@pytest.mark.parametrize(
+    "text", ["", "x" * 257, "\ud83d", "a\udc00b"], ids=["empty", "too_long", "half", "half_within"]
+)
 def test_a_key_is_neither_empty_nor_too_long_nor_half_a_character(text: str) -> None:
     assert not is_key(text)
 

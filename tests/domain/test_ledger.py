@@ -51,6 +51,12 @@ def test_the_same_accounts_miss_nothing() -> None:
     assert missing(ledger, {"live 2026-11-30": account(B, A)}, now=NOON + DAY) == []
 
 
+def test_a_request_is_named_by_its_whole_identifier() -> None:
+    long = RequestId("zzO3Jc~x0sBw5wRhZPMAZA")
+    found = missing(a_ledger(closed_2026t11t29=account(A, long)), {"closed 2026-11-29": account(A)}, now=NOON)
+    assert found == [Missing(number=1, request_id=long)]
+
+
 @pytest.mark.parametrize("gone", [A, B, C])
 def test_a_single_missing_request_is_named(gone: RequestId) -> None:
     found = {"closed 2026-11-29": account(*({A, B, C} - {gone}))}

@@ -30,6 +30,13 @@ DOORS = Lifecycle(
 )
 
 
+def test_a_table_knows_its_moves_as_soon_as_it_is_made() -> None:
+    made = Lifecycle("gate", (PUSH_AJAR,), initial=frozenset({Door.SHUT}))
+    made.check(Use.PUSH, Door.SHUT, Door.AJAR, by=Actor.OPERATOR)
+    with pytest.raises(ForbiddenMove):
+        made.check(Use.PUSH, Door.AJAR, Door.OPEN, by=Actor.RECIPIENT)
+
+
 def test_a_move_of_the_table_is_allowed_to_each_of_its_actors() -> None:
     DOORS.check(Use.PUSH, Door.SHUT, Door.AJAR, by=Actor.OPERATOR)
     DOORS.check(Use.PUSH, Door.SHUT, Door.AJAR, by=Actor.RECIPIENT)

@@ -25,6 +25,7 @@ from notify_core.domain.notice import (
     ended,
     exhausted,
     first_notice,
+    has_ended_for_good,
     held,
     is_retryable,
     joined,
@@ -1062,3 +1063,86 @@ def test_attributes_of_a_newer_version_are_kept_through_every_step() -> None:
 
 def test_every_channel_with_a_provider_has_a_policy() -> None:
     assert set(POLICIES) == {channel for channel in Channel if channel.is_sent}
+
+
+# ---------------------------------------------------------------- what is forgotten, and what isn't known any more
+
+FAILING = {"attempts": 2, "failing_since": at(hours=-1)}
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        Throttled(retry_after=timedelta(seconds=30)),
+        Rejected(reason="token_revoked", scope=RejectionScope.WORKSPACE),
+    ],
+    ids=["throttled", "refused"],
+)
+def test_an_answer_about_the_channel_says_nothing_of_how_long_a_delivery_has_been_failing(result: SendResult) -> None:
+    notice = a_notice(a_delivery(DeliveryState.SENDING, **FAILING))
+    after = with_result(notice, Channel.CHAT, result, now=NOON)
+    assert after is not None
+    assert (after.deliveries[0].attempts, after.deliveries[0].failing_since) == (2, None)
+
+
+def test_a_delivery_that_waits_for_its_channel_isnt_failing() -> None:
+    notice = a_notice(a_delivery(DeliveryState.DEFERRED, **FAILING))
+    after = held(notice, Channel.CHAT, until=at(minutes=5), reason=DeliveryReason.THROTTLED, now=NOON)
+    assert (after.deliveries[0].attempts, after.deliveries[0].failing_since) == (2, None)
+
+
+def test_a_delivery_can_be_held_whose_timeline_was_never_begun() -> None:
+    notice = a_notice(a_delivery(), timeline=())
+    after = held(notice, Channel.CHAT, until=at(minutes=5), reason=DeliveryReason.THROTTLED, now=NOON)
+    assert [line.target for line in after.timeline] == ["deferred"]
+
+
+def test_a_retry_forgets_the_claim_the_time_and_the_failing_of_before() -> None:
+    tried = a_delivery(
+        DeliveryState.FAILED, claim_id=CLAIM, claimed_at=NOON, next_at=at(minutes=1), failing_since=at(hours=-1)
+    )
+    after = retried(a_notice(tried), Channel.CHAT, now=at(hours=1))
+    assert after.deliveries == (a_delivery(updated_at=at(hours=1)),)
+
+
+def test_what_is_released_on_a_notice_whose_end_is_no_longer_told_counts_as_withdrawn() -> None:
+    notice = a_notice(a_delivery(DeliveryState.SENDING), ended=NoticeStatus.SUPERSEDED)
+    after = put_back(notice, Channel.CHAT, now=NOON)
+    assert (after.deliveries[0].state, after.deliveries[0].reason) == (DeliveryState.CANCELLED, "withdrawn")
+
+
+def test_a_notice_expires_by_whoever_made_the_last_move_and_when() -> None:
+    notice = a_notice(a_delivery())
+    claim = claimed(notice, Channel.CHAT, CLAIM, now=at(hours=1))
+    ending = Ending(status=NoticeStatus.EXPIRED, reason="age", by=Actor.SWEEP)
+    after = ended(claim, ending, now=at(hours=2), claim_of=Channel.CHAT)
+    assert after is not None
+    assert [(line.target, line.at, line.by) for line in after.timeline[-2:]] == [
+        ("expired", at(hours=2), Actor.WORKER),
+        ("expired", at(hours=2), Actor.WORKER),
+    ]
+
+
+# ---------------------------------------------------------------- ended for good
+
+
+@pytest.mark.parametrize(
+    ("state", "reason", "expected"),
+    [
+        (DeliveryState.QUEUED, None, False),
+        (DeliveryState.DEFERRED, "unavailable", False),
+        (DeliveryState.SENDING, None, False),
+        (DeliveryState.SENT, None, False),
+        (DeliveryState.FAILED, DeliveryReason.ATTEMPTS_EXHAUSTED, False),
+        (DeliveryState.FAILED, DeliveryReason.OUTCOME_UNKNOWN, True),
+        (DeliveryState.FAILED, "user_not_found", True),
+        (DeliveryState.DELIVERED, None, True),
+        (DeliveryState.BOUNCED, "unreachable", True),
+        (DeliveryState.CANCELLED, DeliveryReason.WITHDRAWN, True),
+        (DeliveryState.SKIPPED, DeliveryReason.NO_ADDRESS, True),
+    ],
+)
+def test_a_delivery_has_ended_for_good_when_nothing_starts_it_again(
+    state: DeliveryState, reason: str | None, *, expected: bool
+) -> None:
+    assert has_ended_for_good(a_notice(console(), a_delivery(state, reason=reason))) is expected

@@ -13,6 +13,7 @@ from notify_core.domain.request import (
     carries,
     closed_by_producer,
     closing_due_at,
+    finished,
     first_due_at,
     moved,
     next_check_at,
@@ -228,7 +229,12 @@ def test_an_accepted_request_is_looked_at_soon_where_something_follows_its_commi
     entry: ManifestEntry, expires_at: datetime, due_at: datetime
 ) -> None:
     nothing = an_entry("ben", planned(Channel.CHAT, DeliveryState.SKIPPED))
-    assert first_due_at((nothing, entry), now=NOON, expires_at=expires_at) == due_at
+    assert first_due_at((nothing, entry), is_folded=False, now=NOON, expires_at=expires_at) == due_at
+
+
+def test_a_folded_request_is_looked_at_soon_though_nothing_is_sent_or_shown() -> None:
+    nothing = an_entry("ben", planned(Channel.CHAT, DeliveryState.SKIPPED))
+    assert first_due_at((nothing,), is_folded=True, now=NOON, expires_at=DEADLINE) == at(seconds=90)
 
 
 @pytest.mark.parametrize(
@@ -270,3 +276,11 @@ def test_a_recipient_has_one_line_of_the_manifest() -> None:
 def test_a_line_of_the_manifest_names_its_channels_whatever_their_state() -> None:
     entry = an_entry("ana", Channel.CONSOLE, planned(Channel.TEXT, DeliveryState.UNAVAILABLE))
     assert entry.channels == {Channel.CONSOLE, Channel.TEXT}
+
+
+def test_a_request_is_finished_until_its_next_write() -> None:
+    done = finished(OPEN, LATER)
+    assert done == replace(OPEN, version=2, due_at=LATER, finished_version=2)
+    assert done.is_finished
+    assert not rescheduled(done, LATER).is_finished
+    assert not OPEN.is_finished

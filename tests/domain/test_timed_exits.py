@@ -124,7 +124,7 @@ def test_a_request_on_which_anything_may_be_owed_is_due_by_its_deadline(request_
 
 def test_an_accepted_request_is_due_by_its_deadline_whatever_it_sends() -> None:
     for entry in (an_entry("ana", Channel.CONSOLE), an_entry("ana", Channel.CHAT)):
-        assert first_due_at((entry,), now=NOON, expires_at=DEADLINE) <= DEADLINE
+        assert first_due_at((entry,), is_folded=False, now=NOON, expires_at=DEADLINE) <= DEADLINE
 
 
 @pytest.mark.parametrize("age", [timedelta(0), timedelta(hours=3), timedelta(days=90)])

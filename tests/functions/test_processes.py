@@ -140,7 +140,7 @@ def test_a_failed_alert_is_counted_and_alarmed(deployment: Deployment, capsys: p
     with deployment.process("deliver_system") as call:
         call(deployment.event("system", *deployment.take("system")), "failing")
     logged = lines(capsys)
-    assert counted(logged, "hq_alerts_failed") == {"failing": 1}
+    assert counted(logged, "alarms") == {"failing": 1}
     alarms = [(line["message"], line["reason"]) for line in logged if line.get("level") == "ERROR"]
     assert alarms == [("hq_alert_failed", "channel_not_found")]
     key = NoticeKey(workspace_id=ACME, recipient=Recipient("-"), notice_id=NoticeId(id_of(definition="hq.alert")))

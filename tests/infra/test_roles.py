@@ -14,6 +14,7 @@ SEND_ALL = {
 READ_ALL_INDEXES = {
     "RequestsTable/index/due": "Query",
     "RequestsTable/index/history": "Query",
+    "RequestsTable/index/dead_lettered": "Query",
     "NoticesTable/index/inbox": "Query",
     "NoticesTable/index/attention": "Query",
 }

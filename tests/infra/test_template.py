@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.infra.templates import Properties, Template, plain, referred
+from tests.infra.templates import Properties, Template, plain, referred, synthesize
 
 DAY_SECONDS = 86_400
 LOOPING = {"ProcessRequests", "DeliverChat", "DeliverText", "DeliverSystem", "ReconcileRequests", "RecordDeadLetters"}
@@ -66,6 +66,11 @@ INDEXES = {
     ),
     ("RequestsTable", "history"): (
         ["history_shard HASH", "history_key RANGE"],
+        "INCLUDE",
+        HISTORY_FIELDS,
+    ),
+    ("RequestsTable", "dead_lettered"): (
+        ["dead_lettered_shard HASH", "history_key RANGE"],
         "INCLUDE",
         HISTORY_FIELDS,
     ),
@@ -340,3 +345,18 @@ def test_a_deploy_tells_where_everything_is(cloud: Template) -> None:
         *(f"{name}DeadLettersUrl" for name in named),
         *(f"{name}FunctionName" for name in FUNCTIONS),
     }
+
+
+def test_no_web_page_may_call_unless_its_origin_is_named(cloud: Template) -> None:
+    (closed,) = cloud.of_type("AWS::ApiGatewayV2::Api").values()
+    assert "CorsConfiguration" not in closed
+    named = synthesize(inbox_origins="https://app.example.com,https://example.org:8443")
+    (api,) = named.of_type("AWS::ApiGatewayV2::Api").values()
+    assert api["CorsConfiguration"] == {
+        "AllowOrigins": ["https://app.example.com", "https://example.org:8443"],
+        "AllowMethods": ["GET", "POST"],
+        "AllowHeaders": ["authorization", "content-type"],
+        "ExposeHeaders": ["retry-after"],
+        "MaxAge": 3600,
+    }
+    assert not [route for route in named.of_type("AWS::ApiGatewayV2::Route").values() if "OPTIONS" in route["RouteKey"]]

@@ -1,21 +1,17 @@
 """`notify dead-letters`: what lies in the dead-letter queues, and the publications that were recorded from there."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from datetime import datetime
 from enum import StrEnum
-from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Final
 
 from rich.console import RenderableType
 from typer import Option
 
 from notify_cli.api import Json
-from notify_cli.commands.watch import find_request
 from notify_cli.explaining import at_second
 from notify_cli.output import table
-from notify_cli.request_view import is_dead_lettered
 from notify_cli.session import Session, with_session
 
 if TYPE_CHECKING:
@@ -103,18 +99,7 @@ class _Looked:
         session = self._session
         if session.named_workspace is None or session.stack.api_url is None:
             return ()
-        return list(_recorded(session, self._limit))
-
-
-def _recorded(session: Session, limit: int) -> Iterator[Json]:
-    """Queued requests with a problem, newest first; the list leaves problems out, so each is read that may have one."""
-    queued = session.api.pages(*session.path("requests"), limit=None, state="queued")
-    read = (find_request(session, item["request_id"]) for item in queued if not _is_waiting(item, session.now()))
-    return islice((request for request in read if request is not None and is_dead_lettered(request)), limit)
-
-
-def _is_waiting(item: Json, now: datetime) -> bool:
-    return item["not_before"] is not None and datetime.fromisoformat(item["not_before"]) > now
+        return list(session.api.pages(*session.path("requests"), limit=self._limit, dead_lettered="true"))
 
 
 def _counts_row(name: str, count: "Counts") -> tuple[str, int, str]:

@@ -4,6 +4,7 @@ A function has the variables of what it works on and no others: an adapter whose
 is asked for something, not before. What only some functions need is imported when it is made.
 """
 
+import gc
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache, wraps
@@ -52,6 +53,10 @@ __all__ = [
 
 T = TypeVar("T")
 _MAKING: Final = RLock()
+
+gc.set_threshold(20_000)
+"""Garbage is looked for after so many new objects, and not after 700: a start makes objects that stay, and looking
+through them again and again is a twentieth of it."""
 
 
 # ---------------------------------------------------------------- what a function uses
@@ -113,6 +118,7 @@ def cursor_key() -> bytes:
 
     Raises:
         SettingUnusable: the secret doesn't exist or is empty.
+        StoreUnavailable: it can't be read for now.
     """
     name = settings().cursor_secret
     key = _secrets().read(name)

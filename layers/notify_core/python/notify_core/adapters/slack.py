@@ -1,14 +1,15 @@
 """Slack: posting a delivery, and finding in a conversation what became of one."""
 
 import logging
-import ssl
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
-from typing import Any, Final, Protocol, cast
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.client import WebClient
 
+from notify_core.adapters.kept_connections import KeptConnections
 from notify_core.adapters.secrets import Secrets, SecretUnavailable
 from notify_core.adapters.slack_results import TOKEN_CODES, Refusal, classify_answer, classify_fault
 from notify_core.application.ports import EvidenceQuery, Outgoing
@@ -28,11 +29,14 @@ from notify_core.domain.send_result import (
     Untold,
 )
 
+if TYPE_CHECKING:
+    from urllib.request import Request  # noqa: TID251  (what slack_sdk describes a call with; it opens nothing)
+
 EVENT_TYPE: Final = "notify_delivery"
 HISTORY_PAGE_MESSAGES: Final = 200
 HISTORY_PAGES_MAX: Final = 10
 """How far a conversation is searched: beyond that the search says nothing."""
-
+_RETRY_AFTER: Final = "Retry-After"
 _SILENT: Final = logging.getLogger("notify_core.slack_sdk")
 _SILENT.setLevel(logging.CRITICAL + 1)
 """slack_sdk's own logger: by default it formats every request, and its lines may quote an answer."""
@@ -71,20 +75,39 @@ Connect = Callable[[str], SlackClient]
 
 def connector(base_url: str, *, timeout_seconds: float = PROVIDER_TIMEOUT_SECONDS) -> Connect:
     """How to make clients of the Slack at an address: each call is one wire call, its every step bounded."""
-    context = ssl.create_default_context() if base_url.startswith("https:") else None
+    connections = KeptConnections(base_url, timeout_seconds=timeout_seconds)
 
+    @lru_cache
     def connect(token: str) -> SlackClient:
-        client: Any = WebClient(
+        client: Any = KeepingClient(
             token=token,
             base_url=base_url,
             timeout=cast("int", timeout_seconds),
-            ssl=context,
             retry_handlers=[],
             logger=_SILENT,
         )
+        client.connections = connections
         return cast("SlackClient", client)
 
     return connect
+
+
+class KeepingClient(WebClient):
+    """slack_sdk's client over kept connections: urllib, which it uses, ends each after its call."""
+
+    connections: KeptConnections
+
+    def _perform_urllib_http_request_internal(self, url: str, req: "Request") -> dict[str, Any]:
+        """The one wire call of a method; where a proxy is set, slack_sdk's own."""
+        if self.proxy:
+            return super()._perform_urllib_http_request_internal(url, req)
+        assert isinstance(req.data, bytes)
+        answer, content = self.connections.post(req.selector, req.data, req.headers)
+        headers = dict(answer.headers)
+        if (seconds := answer.headers[_RETRY_AFTER]) is not None:
+            headers[_RETRY_AFTER] = seconds  # however it was written
+        charset = answer.headers.get_content_charset() or "utf-8"
+        return {"status": answer.status, "headers": headers, "body": content.decode(charset)}
 
 
 class SlackTokens:

@@ -9,13 +9,12 @@ from datetime import UTC, datetime
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from botocore.config import Config
-
+from notify_core.adapters.aws import client_config
 from notify_core.adapters.sms_results import classify_fault
 from notify_core.application.ports import Outgoing
 from notify_core.domain.channel import Channel
 from notify_core.domain.identifiers import ClaimId, NoticeId, Recipient, WorkspaceId
-from notify_core.domain.limits import CONNECT_TIMEOUT_SECONDS, PROVIDER_TIMEOUT_SECONDS
+from notify_core.domain.limits import CONNECT_TIMEOUT_SECONDS, CONNECTION_IDLE_SECONDS_MAX, PROVIDER_TIMEOUT_SECONDS
 from notify_core.domain.receipt import Receipt, classify_event
 from notify_core.domain.send_result import Accepted, SendResult, Unknown
 
@@ -26,17 +25,11 @@ if TYPE_CHECKING:
 SERVICE: Final = "pinpoint-sms-voice-v2"
 TIME_TO_LIVE_SECONDS_MIN: Final = 5
 TIME_TO_LIVE_SECONDS_MAX: Final = 259_200
-IDLE_SECONDS_MAX: Final = 5
-"""How long after its last use a connection is trusted."""
 CONTEXT_KEYS: Final = ("workspace_id", "recipient", "notice_id", "channel", "claim_id")
 """What comes back with every receipt, and finds the delivery; the service takes five pairs at most."""
 
-CLIENT_CONFIG: Final = Config(
-    connect_timeout=CONNECT_TIMEOUT_SECONDS,
-    read_timeout=PROVIDER_TIMEOUT_SECONDS,
-    retries={"total_max_attempts": 1, "mode": "standard"},
-    max_pool_connections=32,
-    parameter_validation=False,
+CLIENT_CONFIG: Final = client_config(
+    connect_seconds=CONNECT_TIMEOUT_SECONDS, read_seconds=PROVIDER_TIMEOUT_SECONDS, tries_max=1
 )
 """One wire call, bounded in time: the operation has no client token, so a repetition is a second text."""
 
@@ -77,7 +70,7 @@ class SmsSender:
         would be unknown for a day though nothing left.
         """
         with self._lock:
-            if not self._under_way and self._monotonic() > self._used_at + IDLE_SECONDS_MAX:
+            if not self._under_way and self._monotonic() > self._used_at + CONNECTION_IDLE_SECONDS_MAX:
                 self._client.close()
             self._under_way += 1
         try:

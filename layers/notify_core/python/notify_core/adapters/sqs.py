@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
+from notify_core.adapters.aws import client_config
 from notify_core.application.ports import Gather, Message, QueueName, StoreUnavailable
 from notify_core.domain.limits import (
     BATCH_MESSAGES,
@@ -31,12 +31,8 @@ PAUSE_SECONDS: Final = 0.1
 """Before the entries that failed singly are sent again; doubled each time."""
 REASON_ATTRIBUTE: Final = "reason"
 
-CLIENT_CONFIG: Final = Config(
-    connect_timeout=STORE_TIMEOUT_SECONDS / 4,
-    read_timeout=STORE_TIMEOUT_SECONDS * 3 / 4,
-    retries={"total_max_attempts": STORE_TRIES_MAX, "mode": "standard"},
-    max_pool_connections=32,
-    parameter_validation=False,
+CLIENT_CONFIG: Final = client_config(
+    connect_seconds=STORE_TIMEOUT_SECONDS / 4, read_seconds=STORE_TIMEOUT_SECONDS * 3 / 4, tries_max=STORE_TRIES_MAX
 )
 """Repeated calls are harmless: consumers expect every message more than once."""
 

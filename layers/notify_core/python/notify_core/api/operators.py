@@ -29,7 +29,7 @@ ROUTES: Final = routes(
         Route(f"GET {_WS}/definitions/{{key}}", get_definition, ("version",)),
         Route(f"DELETE {_WS}/definitions/{{key}}", delete_definition),
         Route(f"POST {_WS}/requests", post_request, ("dry_run",)),
-        Route(f"GET {_WS}/requests", get_requests, ("state", "definition", *PAGING)),
+        Route(f"GET {_WS}/requests", get_requests, ("state", "definition", "dead_lettered", *PAGING)),
         Route(f"GET {_WS}/requests/{{request_id}}", get_request),
         Route(f"POST {_WS}/requests/{{request_id}}/reprocess", post_reprocess),
         Route(f"POST {_WS}/withdrawals", post_withdrawal),

@@ -25,7 +25,7 @@ from notify_core.messages import parse_publication, parse_withdrawal
 
 def post_request(call: Call, api: Api) -> Answer:
     """Publish, or see what publishing would do."""
-    workspace, is_dry_run, body = workspace_of(call), _is_dry_run(call), json_of(call)
+    workspace, is_dry_run, body = workspace_of(call), _flag_of(call, "dry_run"), json_of(call)
     publication = parse_publication(body, workspace)
     if isinstance(publication, tuple):
         raise Refusal(Kind.INVALID, *publication)
@@ -36,10 +36,10 @@ def post_request(call: Call, api: Api) -> Answer:
     return Answer(status=202, body={"request_id": publication.request_id})
 
 
-def _is_dry_run(call: Call) -> bool:
-    text = call.query.get("dry_run", "false")
+def _flag_of(call: Call, name: str) -> bool:
+    text = call.query.get(name, "false")
     if text not in {"true", "false"}:
-        raise refusal(Kind.INVALID, "dry_run", "not_allowed", "use true or false")
+        raise refusal(Kind.INVALID, name, "not_allowed", "use true or false")
     return text == "true"
 
 
@@ -54,13 +54,15 @@ def post_withdrawal(call: Call, api: Api) -> Answer:
 def get_requests(call: Call, api: Api) -> Answer:
     """The History, newest first."""
     workspace, state, definition = workspace_of(call), _state_of(call), _definition_of(call)
-    scope = (workspace, state or "", definition or "")
+    dead_lettered = _flag_of(call, "dead_lettered")
+    scope = (workspace, state or "", definition or "", str(dead_lettered))
     position = position_of(call, api, scope)
     query = HistoryQuery(
         workspace_id=workspace,
         limit=limit_of(call),
         state=state,
         definition=definition,
+        dead_lettered=dead_lettered,
         before=(place_at(position), RequestId(position["id"])) if position else None,
     )
     page = read_history(query, api.ports)

@@ -1,7 +1,8 @@
 """The nightly audit of a workspace: what was opened, closed and remains, and whatever isn't as it has to be.
 
-It walks through the whole history. A difference is repaired where the rows say how, counted in a metric that has to be
-zero, and listed in the log. It is found
+It walks through the whole history, accounts for every request, and looks at those in full whose turn it is: what moved
+in the last two days, and one in 28 of everything older. A difference is repaired where the rows say how, counted in a
+metric that has to be zero, and listed in the log. It is found
 
 - on a request's own row, or on the notices of its recipients, by whatever contradicts the rest (audit_request);
 - on an inbox, by counting (audit_inbox);
@@ -25,6 +26,7 @@ from notify_core.application.audit_request import Difference, audit_request
 from notify_core.application.history_walk import place_of, position_of
 from notify_core.application.ports import Conflict, HistoryRow, Ports, QueueName
 from notify_core.application.tasks import AuditTask, message_of
+from notify_core.domain.audit_turns import has_turn
 from notify_core.domain.identifiers import HQ, Recipient, RequestId, WorkspaceId
 from notify_core.domain.ledger import LIVE, Account, Ledger, Missing, bucket_of, missing
 
@@ -69,6 +71,16 @@ class _Walk:
         self.opened += self._is_new(row.recorded_at)
         if row.closed_at is not None and self._is_new(row.closed_at):
             self.closed[row.state.value] += 1
+
+    def looks_at(self, row: HistoryRow) -> bool:
+        """Whether it is the request's turn."""
+        return has_turn(
+            row.request_id,
+            recorded_at=row.recorded_at,
+            closed_at=row.closed_at,
+            since=self.since,
+            until=self.until,
+        )
 
     def _is_new(self, at: datetime) -> bool:
         return (self.since is None or self.since < at) and at <= self.until
@@ -125,6 +137,7 @@ def _audit_page(workspace: WorkspaceId, rows: Sequence[HistoryRow], walk: _Walk,
     """Inboxes first: auditing a request repairs what would have made their totals wrong."""
     for row in rows:
         walk.account_for(row)
+    rows = [row for row in rows if walk.looks_at(row)]
     recipients = set(_gathered(workspace, [partial(_recipients, workspace, rows, ports)], ports)) - walk.seen
     walk.seen |= recipients
     inboxes = [partial(audit_inbox, workspace, recipient, ports) for recipient in sorted(recipients)]

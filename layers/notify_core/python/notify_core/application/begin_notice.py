@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from notify_core.application.judge_content import render_for
 from notify_core.application.ports import Ports
+from notify_core.application.render_for import render_for
 from notify_core.domain.channel import Channel
 from notify_core.domain.definition import Definition
 from notify_core.domain.directory import Person

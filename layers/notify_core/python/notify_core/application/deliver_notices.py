@@ -13,8 +13,8 @@ from typing import TypeVar
 from notify_core.application.begin_notice import Reader, begin_notice
 from notify_core.application.channel_gate import ChannelGate
 from notify_core.application.end_notices import ending_of
-from notify_core.application.judge_content import render_for
 from notify_core.application.ports import Conflict, NoticeKey, Outgoing, Ports, StoreUnavailable
+from notify_core.application.render_for import render_for
 from notify_core.application.tasks import QUEUE_OF, DispatchTask, message_of
 from notify_core.application.tell_failed_alert import tell_failed_alert
 from notify_core.domain.channel import Channel
@@ -134,7 +134,8 @@ def _load(tasks: Sequence[DispatchTask], batch: _Batch) -> Mapping[NoticeKey, No
     """The notices as stored, or derived from their request; only the conditional claim decides if they are current."""
     ports = batch.ports
     batch.gate.load({(task.workspace_id, task.channel) for task in tasks})
-    stored = ports.notices.get_many([task.key for task in tasks], consistent=False)
+    known = [task.key for task in tasks if not task.is_first]
+    stored: Mapping[NoticeKey, Notice] = ports.notices.get_many(known, consistent=False) if known else {}
     missing = [task for task in tasks if task.key not in stored]
     requests = _requests(((task.workspace_id, task.request_id) for task in missing), ports, consistent=False)
     derived = {task.key: notice for task in missing if (notice := _derive(task, requests, batch)) is not None}
@@ -267,17 +268,20 @@ def _check_or_put_back(claim: _Claim, newest: _Requests | None, batch: _Batch) -
 
     What can't be prepared for another reason is charged as an attempt, so that it doesn't go round for ever.
     """
-    pause = backoff(claim.notice.delivery_id(claim.channel), claim.channel, 1)
     if newest is None:
-        return _Sending(claim=claim, pause=pause)
+        return _put_back_for_now(claim)
     try:
         return _check(claim, newest, batch)
     except (StoreUnavailable, Conflict) as error:
         batch.ports.telemetry.info("delivery_put_back", error=type(error).__name__)
-        return _Sending(claim=claim, pause=pause)
+        return _put_back_for_now(claim)
     except Exception as error:  # noqa: BLE001  (only this call knows for certain that nothing was sent)
         batch.ports.telemetry.alarm("delivery_not_prepared", error=type(error).__name__)
         return _Sending(claim=claim, result=Unavailable(reason="not_prepared"))
+
+
+def _put_back_for_now(claim: _Claim) -> _Sending:
+    return _Sending(claim=claim, pause=backoff(claim.notice.delivery_id(claim.channel), claim.channel, 1))
 
 
 def _check(claim: _Claim, newest: _Requests, batch: _Batch) -> _Sending | None:
@@ -456,7 +460,10 @@ def _send_copies(batch: _Batch) -> None:
     for task in batch.waiting:
         by_channel.setdefault(task.channel, []).append(task)
     for channel, tasks in by_channel.items():
-        messages = [message_of(task, delay_seconds=(batch.waiting[task] - now).total_seconds()) for task in tasks]
+        messages = [
+            message_of(replace(task, is_first=False), delay_seconds=(batch.waiting[task] - now).total_seconds())
+            for task in tasks
+        ]
         try:
             batch.ports.queues.send(QUEUE_OF[channel], messages)
         except StoreUnavailable:

@@ -1,6 +1,6 @@
 """Finding the notices that a request stands behind."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 from notify_core.application.ports import NoticeKey, Ports
@@ -10,12 +10,21 @@ from notify_core.domain.notice import Notice
 from notify_core.domain.request import ManifestEntry, Request
 
 
-def find_notices(request: Request, ports: Ports) -> Mapping[Recipient, Notice | None]:
-    """Each recipient's notice as it is stored, strongly consistent; None where none is."""
+def find_notices(
+    request: Request, ports: Ports, *, holds: Callable[[Notice], bool] | None = None
+) -> Mapping[Recipient, Notice | None]:
+    """Each recipient's notice as it is stored, strongly consistent; None where none is.
+
+    Where `holds` says of a notice that no later write changes what matters of it, an old reading is enough: half the
+    price.
+    """
     recipients = [entry.recipient for entry in request.manifest]
     if request.fold_key is None:
         keys = [unfolded_key(request, recipient) for recipient in recipients]
-        stored = ports.notices.get_many(keys)
+        stored = dict(ports.notices.get_many(keys, consistent=holds is None))
+        unsure = [] if holds is None else [key for key in keys if key not in stored or not holds(stored[key])]
+        if unsure:
+            stored |= ports.notices.get_many(unsure)
         return {key.recipient: stored.get(key) for key in keys}
     found = ports.gather([partial(find_notice, request, entry, ports) for entry in request.manifest])
     return dict(zip(recipients, found, strict=True))

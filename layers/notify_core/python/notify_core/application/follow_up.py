@@ -42,7 +42,7 @@ def _begin(request: Request, reader: Reader, ports: Ports, *, is_new: bool) -> N
     stored: Mapping[Recipient, Notice | None] = {} if is_new else find_notices(request, ports)
     missing = [entry for entry in request.manifest if stored.get(entry.recipient) is None and entry.has_console]
     ports.gather([partial(_store_first, request, entry, reader, ports) for entry in missing])
-    dispatch(_still_owed(request, stored), ports)
+    dispatch(_still_owed(request, stored, is_new=is_new), ports)
 
 
 def _store_first(request: Request, entry: ManifestEntry, reader: Reader, ports: Ports) -> None:
@@ -52,22 +52,23 @@ def _store_first(request: Request, entry: ManifestEntry, reader: Reader, ports: 
         return  # it is there already, in this state or a later one
 
 
-def _still_owed(request: Request, stored: Mapping[Recipient, Notice | None]) -> Iterable[DispatchTask]:
+def _still_owed(request: Request, stored: Mapping[Recipient, Notice | None], *, is_new: bool) -> Iterable[DispatchTask]:
     """A dispatch for every delivery that is still queued; a notice not stored yet is in its first state."""
     for entry in request.manifest:
         notice = stored.get(entry.recipient)
         if notice is not None:
             yield from _owed((notice,))
             continue
-        for planned in entry.plan:
-            if planned.state is DeliveryState.QUEUED:
-                yield DispatchTask(
-                    workspace_id=request.workspace_id,
-                    recipient=entry.recipient,
-                    notice_id=unfolded_notice_id(request.request_id),
-                    request_id=request.request_id,
-                    channel=planned.channel,
-                )
+        queued = [planned.channel for planned in entry.plan if planned.state is DeliveryState.QUEUED]
+        for channel in queued:
+            yield DispatchTask(
+                workspace_id=request.workspace_id,
+                recipient=entry.recipient,
+                notice_id=unfolded_notice_id(request.request_id),
+                request_id=request.request_id,
+                channel=channel,
+                is_first=is_new and not entry.has_console and len(queued) == 1,
+            )
 
 
 def _owed(notices: Iterable[Notice]) -> Iterable[DispatchTask]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from notify_core.application.ports import Ports
+from notify_core.application.render_for import render_for
 from notify_core.domain.acceptance import bounded
 from notify_core.domain.audience import Resolution, check_size, resolve
 from notify_core.domain.channel import Channel
@@ -14,7 +15,7 @@ from notify_core.domain.directory import Person, Workspace
 from notify_core.domain.identifiers import PersonId, Recipient
 from notify_core.domain.planning import plan, plan_hq
 from notify_core.domain.problem import Problem
-from notify_core.domain.rendering import CannotRender, Content, render
+from notify_core.domain.rendering import CannotRender, Content
 from notify_core.domain.request import Audience, Exclusion, ManifestEntry, Publication
 from notify_core.domain.schema import check_data
 
@@ -103,19 +104,6 @@ def _render_all(
 
 
 _RENDERED = frozenset({DeliveryState.QUEUED, DeliveryState.DELIVERED})
-
-
-def render_for(
-    definition: Definition,
-    channel: Channel,
-    data: Mapping[str, object],
-    person: Person | None,
-    *,
-    others: int = 0,
-) -> Content:
-    """A person's text on a channel (nobody's for an HQ alert); CannotRender names what is wrong."""
-    name, locale = (person.name, person.locale) if person else ("", None)
-    return render(definition, channel, data, name=name, locale=locale, others=others)
 
 
 def _judgement(problems: tuple[Problem, ...], exclusions: tuple[Exclusion, ...] = ()) -> Judgement:

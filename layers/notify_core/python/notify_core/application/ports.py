@@ -252,6 +252,17 @@ class RequestStore(Protocol):
         """HistoryRows of one shard, newest first, strictly before a place in it; the index may lag."""
         ...
 
+    def dead_lettered(
+        self,
+        workspace: WorkspaceId,
+        shard: int,
+        *,
+        before: tuple[datetime, RequestId] | None,
+        limit: int,
+    ) -> Sequence[HistoryRow]:
+        """As history, of the dead-lettered requests alone."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoticeKey:

@@ -22,6 +22,8 @@ class HistoryQuery:
     limit: int
     state: RequestState | None = None
     definition: DefinitionKey | None = None
+    dead_lettered: bool = False
+    """Only those that wait for an operator, from an index of their own: however many others there are."""
     before: HistoryPlace | None = None
 
     def wants(self, row: HistoryRow) -> bool:
@@ -38,9 +40,10 @@ def read_history(query: HistoryQuery, ports: Ports) -> HistoryPage:
         NotFound: nothing was ever recorded for it either.
     """
     workspace = ports.registry.workspace(query.workspace_id)
+    read = ports.requests.dead_lettered if query.dead_lettered else ports.requests.history
 
     def fetch(shard: int, before: HistoryPlace | None, limit: int) -> Sequence[HistoryRow]:
-        return ports.requests.history(query.workspace_id, shard, before=before, limit=limit)
+        return read(query.workspace_id, shard, before=before, limit=limit)
 
     page = merge_shards(
         fetch,

@@ -8,7 +8,6 @@ from notify_core.application.publish_again import publish_again
 from notify_core.domain.identifiers import RequestId, WorkspaceId
 from notify_core.domain.limits import CONFLICTS_MAX
 from notify_core.domain.request import next_check_at, no_later_than_expiry
-from notify_core.domain.request_lifecycle import RequestState
 
 
 class ReprocessRefusal(StrEnum):
@@ -24,7 +23,7 @@ def reprocess_request(workspace: WorkspaceId, request_id: RequestId, ports: Port
         request = ports.requests.get(workspace, request_id)
         if request is None:
             return ReprocessRefusal.NOT_FOUND
-        if request.state is not RequestState.QUEUED or not request.problems:
+        if not request.is_dead_lettered:
             return ReprocessRefusal.NOT_DEAD_LETTERED
         now = ports.clock.now()
         due_at = no_later_than_expiry(request, next_check_at(request, now=now))

@@ -23,11 +23,12 @@ from notify_core.domain.delivery_lifecycle import UNSENT, DeliveryState
 from notify_core.domain.identifiers import Recipient, RequestId, WorkspaceId
 from notify_core.domain.lifecycle import Actor
 from notify_core.domain.limits import OVERDUE_SECONDS
-from notify_core.domain.notice import Delivery, Notice, first_notice
+from notify_core.domain.notice import Delivery, Notice, first_notice, has_ended_for_good
 from notify_core.domain.request import (
     ManifestEntry,
     Request,
     carries,
+    finished,
     next_check_at,
     no_later_than_expiry,
     rescheduled,
@@ -67,11 +68,10 @@ def _sweep_queued(request: Request, ports: Ports, *, now: datetime) -> None:
     """A waiting publication expires, or is published again with the exact delay."""
     if request.is_past(now):
         ports.requests.put(expired(request, expiry_reason(request), by=Actor.SWEEP, now=now), request)
-        ports.telemetry.count("requests_recorded", state=RequestState.EXPIRED.value)
         return
-    if request.problems:
+    if request.is_dead_lettered:
         ports.requests.put(rescheduled(request, request.expires_at), request)
-        return  # dead-lettered: only an operator publishes it again
+        return  # only an operator publishes it again
     due_at = (
         waiting_due_at(request.not_before, now=now)
         if request.not_before is not None and request.not_before > now
@@ -95,8 +95,11 @@ class _Progress:
 
 
 def _sweep_accepted(request: Request, ports: Ports, *, now: datetime) -> None:
+    if request.is_finished and request.state is RequestState.OPEN and request.is_past(now):
+        ports.requests.put(settled(request, now=now, due_at=None), request)
+        return
     reader = Reader(ports=ports)
-    notices = find_notices(request, ports)
+    notices = find_notices(request, ports, holds=has_ended_for_good)
     if _is_unfinished(request, notices):
         follow_up(request, reader, ports, is_new=False)
         notices = find_notices(request, ports)
@@ -203,7 +206,8 @@ def _put_due(request: Request, progress: _Progress, ports: Ports, *, now: dateti
     soonest = None if first is None else max(first, now + timedelta(seconds=1))
     if request.state is RequestState.OPEN and request.is_past(now) and not progress.wakes:
         ports.requests.put(settled(request, now=now, due_at=soonest), request)
-        ports.telemetry.count("requests_settled")
+    elif request.fold_key is None and not progress.wakes and not progress.receipts:
+        ports.requests.put(finished(request, soonest), request)
     else:
         ports.requests.put(rescheduled(request, soonest), request)
 

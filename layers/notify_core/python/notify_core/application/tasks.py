@@ -4,7 +4,7 @@ Tasks name rows and carry no content, so a message of any age finds the present 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
 from notify_core.application.ports import Message, NoticeKey, QueueName
@@ -29,6 +29,8 @@ class DispatchTask:
     notice_id: NoticeId
     request_id: RequestId
     channel: Channel
+    is_first: bool = field(default=False, compare=False)
+    """Whether its notice wasn't stored when this was written: the claim will tell, so that nobody looks before."""
 
     @property
     def key(self) -> NoticeKey:
@@ -79,6 +81,7 @@ def message_of(task: Task, *, delay_seconds: float = 0) -> Message:
                 "notice_id": task.notice_id,
                 "request_id": task.request_id,
                 "channel": task.channel.value,
+                **({"first": True} if task.is_first else {}),
             }
         case SweepTask():
             body |= {"task": "sweep", "request_id": task.request_id}
@@ -110,6 +113,7 @@ def _parse(body: Mapping[str, Any]) -> Task:
                     notice_id=NoticeId(_text(body, "notice_id")),
                     request_id=RequestId(_text(body, "request_id")),
                     channel=Channel(_text(body, "channel")),
+                    is_first=body.get("first") is True,
                 )
             case "sweep":
                 return SweepTask(workspace_id=workspace, request_id=RequestId(_text(body, "request_id")))

@@ -50,16 +50,16 @@ def righted(notice: Notice, request: Request, entry: ManifestEntry) -> Notice:
         told = notice.ended
     if told is None and ends_expired(deliveries):
         told = NoticeStatus.EXPIRED
+    if told is notice.ended and deliveries == notice.deliveries:
+        return notice
     return replace(notice, deliveries=deliveries, ended=told)
 
 
 def _righted(item: Delivery, notice: Notice, began: DeliveryState | None) -> Delivery:
     told = next((line.target for line in reversed(notice.timeline) if line.channel is item.channel), None)
-    if told is not None:
-        return item if item.state == told else replace(item, state=DeliveryState(told))
-    if began is None or not _is_whole(notice):
-        return item
-    return replace(item, state=began)
+    if told is None and began is not None and _is_whole(notice):
+        told = began
+    return item if told is None or item.state == told else replace(item, state=DeliveryState(told))
 
 
 def _ends(channel: object, target: str) -> bool:

@@ -5,6 +5,7 @@ Derived identifiers are digests of length-prefixed fields, so two different tupl
 
 import re
 from base64 import urlsafe_b64encode
+from functools import lru_cache
 from hashlib import sha256
 from typing import Final, NewType
 
@@ -72,6 +73,7 @@ def generation_of(notice: NoticeId) -> int:
     return int(generation) if dot else 0
 
 
+@lru_cache(maxsize=1024)
 def delivery_id(workspace: str, recipient: str, notice: str, channel: str) -> DeliveryId:
     """The opaque identity of one channel of one notice, shown to providers and kept in their evidence."""
     return DeliveryId(digest("delivery", workspace, recipient, notice, channel))

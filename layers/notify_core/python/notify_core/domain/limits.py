@@ -40,6 +40,8 @@ SPARE_SECONDS: Final = 3
 CONNECT_TIMEOUT_SECONDS: Final = 2
 PROVIDER_TIMEOUT_SECONDS: Final = 8
 SEND_SECONDS_MAX: Final = CONNECT_TIMEOUT_SECONDS + PROVIDER_TIMEOUT_SECONDS
+CONNECTION_IDLE_SECONDS_MAX: Final = 5
+"""How long after its last use a provider's connection is trusted."""
 STORE_TIMEOUT_SECONDS: Final = 2
 """One DynamoDB call, connecting included; `STORE_TRIES_MAX` of them fit into a handler."""
 STORE_TRIES_MAX: Final = 3
@@ -70,6 +72,10 @@ REPUBLISH_AHEAD_SECONDS: Final = 2 * MINUTE_SECONDS
 OVERDUE_SECONDS: Final = 30
 """A deferred delivery whose time passed this long ago has lost its message."""
 KEEP_CLOSED_SECONDS: Final = 90 * DAY_SECONDS
+AUDIT_LATELY_SECONDS: Final = 2 * DAY_SECONDS
+"""How long after a request was recorded, and after it closed, every night's audit looks at it."""
+AUDIT_TURN_DAYS: Final = 28
+"""In how many nights the audit looks once at each older request."""
 
 # Notices
 CONTRIBUTORS_MAX: Final = 50

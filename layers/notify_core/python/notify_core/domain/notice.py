@@ -653,7 +653,7 @@ def exhausted(notice: Notice, channel: Channel, *, by: Actor, now: datetime) -> 
 def charged(notice: Notice, channel: Channel) -> Notice:
     """A queued delivery whose message was dead-lettered: one attempt more."""
     item = _delivery(notice, channel)
-    return _next(_put(notice, replace(item, attempts=item.attempts + 1)), ())
+    return _next(replace(notice, deliveries=_with(notice, replace(item, attempts=item.attempts + 1))), ())
 
 
 def retried(notice: Notice, channel: Channel, *, now: datetime) -> Notice:
@@ -675,6 +675,11 @@ def is_retryable(item: Delivery) -> bool:
     return item.state is DeliveryState.FAILED and item.reason in RETRYABLE_REASONS
 
 
+def has_ended_for_good(notice: Notice) -> bool:
+    """Whether no delivery is under way, nor can be again: however old a reading that says so is, it holds."""
+    return not notice.is_active and not any(map(is_retryable, notice.deliveries))
+
+
 def read(notice: Notice, *, now: datetime) -> Notice:
     """The notice read by its recipient."""
     line = _entry(now, None, None, What.READ, Actor.RECIPIENT)
@@ -693,9 +698,9 @@ def _delivery(notice: Notice, channel: Channel) -> Delivery:
     return item
 
 
-def _put(notice: Notice, item: Delivery) -> Notice:
-    deliveries = tuple(item if old.channel is item.channel else old for old in notice.deliveries)
-    return replace(notice, deliveries=deliveries)
+def _with(notice: Notice, item: Delivery) -> tuple[Delivery, ...]:
+    """The notice's deliveries, with this one in its place."""
+    return tuple(item if old.channel is item.channel else old for old in notice.deliveries)
 
 
 def _moved(
@@ -711,9 +716,9 @@ def _moved(
     """The notice with one delivery moved and its line added, in the same version still."""
     DELIVERY_LIFECYCLE.check(event, item.state, target, by=by)
     changes = {"reason": None, "address": None, **changes}
-    after = _put(notice, replace(item, state=target, updated_at=now, **changes))
+    after = _with(notice, replace(item, state=target, updated_at=now, **changes))
     line = _entry(now, item.channel, item.state, target, by, changes["reason"])
-    return replace(after, timeline=(*after.timeline, line))
+    return replace(notice, deliveries=after, timeline=(*notice.timeline, line))
 
 
 def _with_delivery(

@@ -144,6 +144,8 @@ class Request:
     closed_at: datetime | None = None
     differing_repeat_at: datetime | None = None
     due_at: datetime | None = None
+    finished_version: int | None = None
+    """The version with which a sweep noted that nothing of it can be under way any more; a later one says nothing."""
     data: Mapping[str, Any] | None = None
     audience: Audience | None = None
     content_hash: str = ""
@@ -168,6 +170,16 @@ class Request:
     def is_withdrawn(self) -> bool:
         """Whether it was accepted and then withdrawn or replaced: its notices have to end."""
         return self.state is RequestState.SUPERSEDED
+
+    @property
+    def is_dead_lettered(self) -> bool:
+        """Whether it could not be processed and waits for an operator."""
+        return self.state is RequestState.QUEUED and bool(self.problems)
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether a sweep found every delivery ended, and nothing was written since: only its settling is left."""
+        return self.finished_version == self.version
 
     @property
     def is_closed(self) -> bool:
@@ -257,6 +269,11 @@ def settled(request: Request, *, now: datetime, due_at: datetime | None) -> Requ
 def rescheduled(request: Request, due_at: datetime | None) -> Request:
     """The same request, to be looked at again at another moment; None when nothing is owed any more."""
     return replace(request, version=request.version + 1, due_at=due_at)
+
+
+def finished(request: Request, due_at: datetime | None) -> Request:
+    """The same request, every delivery of which has ended; whatever starts one again writes the request too."""
+    return replace(rescheduled(request, due_at), finished_version=request.version + 1)
 
 
 def closing_due_at(now: datetime) -> datetime:

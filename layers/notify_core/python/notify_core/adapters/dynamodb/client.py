@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
-from botocore.config import Config
-
+from notify_core.adapters.aws import client_config
 from notify_core.adapters.dynamodb.items import Item
 from notify_core.domain.limits import STORE_TIMEOUT_SECONDS, STORE_TRIES_MAX
 
@@ -16,18 +15,12 @@ AnyItem = TypeVar("AnyItem", bound=Item)
 
 _CONNECT_SECONDS: Final = STORE_TIMEOUT_SECONDS / 4
 
-CLIENT_CONFIG: Final = Config(
-    connect_timeout=_CONNECT_SECONDS,
-    read_timeout=STORE_TIMEOUT_SECONDS - _CONNECT_SECONDS,
-    retries={"total_max_attempts": STORE_TRIES_MAX, "mode": "standard"},
-    max_pool_connections=32,
-    parameter_validation=False,
-    user_agent="notify-platform",
+CLIENT_CONFIG: Final = client_config(
+    connect_seconds=_CONNECT_SECONDS,
+    read_seconds=STORE_TIMEOUT_SECONDS - _CONNECT_SECONDS,
+    tries_max=STORE_TRIES_MAX,
 )
-"""What the one client of a process is made with: every write is conditional, so that trying again does no harm.
-
-Without a user agent of one's own, botocore composes one for each call, at a sixth of the call's CPU.
-"""
+"""What the one client of a process is made with: every write is conditional, so that trying again does no harm."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

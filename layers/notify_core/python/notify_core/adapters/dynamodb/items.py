@@ -25,6 +25,7 @@ isn't set is absent. Sort keys of indexes end in the row's identity, so that no 
 | `due_at`                                  | `time#request_id`                                                     |
 | `history_shard`                           | `workspace#shard`                                                     |
 | `history_key`                             | `recorded_at#request_id`                                              |
+| `dead_lettered_shard`                     | `workspace#shard`, while it waits for an operator to reprocess it     |
 | `inbox`                                   | `U#created_at#notice_id` unread, `R#…` read or ended; console only    |
 | `attention_shard`                         | `workspace#shard`, while a delivery is failed and the notice lives    |
 | `failed_at`                               | `time#recipient#notice_id`                                            |
@@ -37,10 +38,12 @@ meaning of an old one: of a request or notice, the version of the code before ke
 
 from collections.abc import Mapping
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, Self, cast
 
-from pynamodb.attributes import Attribute, BooleanAttribute, NumberAttribute, UnicodeAttribute
-from pynamodb.constants import STRING
+from pynamodb.attributes import Attribute, BooleanAttribute, UnicodeAttribute
+from pynamodb.constants import NUMBER, STRING
+from pynamodb.exceptions import AttributeNullError
 from pynamodb.indexes import (
     GlobalSecondaryIndex,
     IncludeProjection,
@@ -50,6 +53,20 @@ from pynamodb.indexes import (
 from pynamodb.models import Model
 
 from notify_core.adapters.dynamodb.text import moment, moment_text
+
+
+class IntegerAttribute(Attribute[int]):
+    """A whole number."""
+
+    attr_type = NUMBER
+
+    def serialize(self, value: int) -> str:
+        """The number as DynamoDB takes it."""
+        return str(value)
+
+    def deserialize(self, value: str) -> int:
+        """The number that was stored."""
+        return int(value)
 
 
 class MomentAttribute(Attribute[datetime]):
@@ -67,15 +84,27 @@ class MomentAttribute(Attribute[datetime]):
 
 
 class Item(Model):
-    """A row; attributes that this version of the code doesn't know are kept, in DynamoDB's own form, and put back."""
+    """A row; attributes that this version of the code doesn't know are kept, in DynamoDB's own form, and put back.
+
+    It is made, written and read by going over the attributes that it has: pynamodb's own ways go over all of its
+    class's, several times.
+    """
 
     pk = UnicodeAttribute(hash_key=True)
     unknown: Mapping[str, Any] | None = None
 
+    def __init__(self, pk: str | None = None, sk: str | None = None, **attributes: Any) -> None:
+        """A row of these values, None being as good as absent."""
+        attributes.pop("_user_instantiated", None)  # said by pynamodb
+        given = {"pk": pk, "sk": sk, **attributes}
+        self.attribute_values = {name: value for name, value in given.items() if value is not None}
+        if unknown := self.attribute_values.keys() - _attributes(type(self)).keys():
+            raise ValueError(f"a {type(self).__name__} has no {', '.join(sorted(unknown))}")
+
     @classmethod
     def from_raw_data(cls, data: dict[str, Any]) -> Self:
-        """The row that DynamoDB answered; pynamodb's own way goes over every attribute of the class three times."""
-        item = cls(_user_instantiated=False)
+        """The row that DynamoDB answered."""
+        item = cls()
         attributes = _attributes(cls)
         unknown: dict[str, Any] = {}
         for name, value in data.items():
@@ -89,7 +118,15 @@ class Item(Model):
 
     def serialize(self, null_check: bool = True) -> dict[str, dict[str, Any]]:  # noqa: FBT001, FBT002  (pynamodb's)
         """The row as DynamoDB takes it."""
-        return {**(self.unknown or {}), **super().serialize(null_check)}
+        row: dict[str, dict[str, Any]] = {**(self.unknown or {})}
+        attributes = _attributes(type(self))
+        for name, value in self.attribute_values.items():
+            if value is not None:
+                attribute = attributes[name]
+                row[name] = {attribute.attr_type: attribute.serialize(value)}
+        if null_check and (missing := _required(type(self)) - row.keys()):
+            raise AttributeNullError(", ".join(sorted(missing)))
+        return row
 
 
 class SortedItem(Item):
@@ -103,6 +140,12 @@ def _attributes(item: type[Item]) -> Mapping[str, Attribute[Any]]:
     return cast("Mapping[str, Attribute[Any]]", kind.get_attributes())
 
 
+@lru_cache
+def _required(item: type[Item]) -> frozenset[str]:
+    """The attributes that a row can't do without."""
+    return frozenset(name for name, attribute in _attributes(item).items() if not attribute.null)
+
+
 # ---------------------------------------------------------------- registry
 
 
@@ -112,14 +155,14 @@ class WorkspaceItem(SortedItem):
     name = UnicodeAttribute()
     status = UnicodeAttribute()
     channels = UnicodeAttribute()
-    shards = NumberAttribute()
-    version = NumberAttribute()
+    shards = IntegerAttribute()
+    version = IntegerAttribute()
 
 
 class DefinitionItem(SortedItem):
     """A definition: its current state, or one version as it was registered."""
 
-    version = NumberAttribute()
+    version = IntegerAttribute()
     state = UnicodeAttribute()
     title = UnicodeAttribute()
     category = UnicodeAttribute()
@@ -127,11 +170,11 @@ class DefinitionItem(SortedItem):
     channels = UnicodeAttribute()
     schema = UnicodeAttribute()
     templates = UnicodeAttribute()
-    expires_after_microseconds = NumberAttribute()
+    expires_after_microseconds = IntegerAttribute()
     replace_previous = BooleanAttribute()
-    fold_within_microseconds = NumberAttribute(null=True)
+    fold_within_microseconds = IntegerAttribute(null=True)
     retired_at = MomentAttribute(null=True)
-    retired_version = NumberAttribute(null=True)
+    retired_version = IntegerAttribute(null=True)
 
 
 class ChannelItem(SortedItem):
@@ -141,7 +184,7 @@ class ChannelItem(SortedItem):
     open_since = MomentAttribute(null=True)
     open_reason = UnicodeAttribute(null=True)
     probe_at = MomentAttribute(null=True)
-    version = NumberAttribute()
+    version = IntegerAttribute()
 
 
 class LedgerItem(SortedItem):
@@ -150,7 +193,7 @@ class LedgerItem(SortedItem):
     taken_at = MomentAttribute()
     accounts = UnicodeAttribute()
     lost = UnicodeAttribute(null=True)
-    version = NumberAttribute()
+    version = IntegerAttribute()
 
 
 # ---------------------------------------------------------------- directory
@@ -168,7 +211,7 @@ class PersonItem(SortedItem):
     teams = UnicodeAttribute(null=True)
     roles = UnicodeAttribute(null=True)
     opt_outs = UnicodeAttribute(null=True)
-    version = NumberAttribute()
+    version = IntegerAttribute()
 
 
 class MembershipItem(SortedItem):
@@ -191,6 +234,24 @@ class DueIndex(GlobalSecondaryIndex["RequestItem"]):  # type: ignore[no-untyped-
     due_at = UnicodeAttribute(range_key=True)
 
 
+_LISTED = (
+    "definition",
+    "definition_version",
+    "request_key",
+    "replacement_key",
+    "fold_key",
+    "state",
+    "reason",
+    "published_at",
+    "not_before",
+    "expires_at",
+    "recorded_at",
+    "closed_at",
+    "differing_repeat_at",
+)
+"""What a list of requests shows."""
+
+
 class HistoryIndex(GlobalSecondaryIndex["RequestItem"]):  # type: ignore[no-untyped-call]
     """Requests by when they were first recorded."""
 
@@ -198,25 +259,22 @@ class HistoryIndex(GlobalSecondaryIndex["RequestItem"]):  # type: ignore[no-unty
         """The index as the table declares it."""
 
         index_name = "history"
-        projection = IncludeProjection(
-            [
-                "definition",
-                "definition_version",
-                "request_key",
-                "replacement_key",
-                "fold_key",
-                "state",
-                "reason",
-                "published_at",
-                "not_before",
-                "expires_at",
-                "recorded_at",
-                "closed_at",
-                "differing_repeat_at",
-            ]
-        )
+        projection = IncludeProjection(list(_LISTED))
 
     history_shard = UnicodeAttribute(hash_key=True)
+    history_key = UnicodeAttribute(range_key=True)
+
+
+class DeadLetteredIndex(GlobalSecondaryIndex["RequestItem"]):  # type: ignore[no-untyped-call]
+    """Requests that could not be processed and wait for an operator, by when they were first recorded."""
+
+    class Meta:
+        """The index as the table declares it."""
+
+        index_name = "dead_lettered"
+        projection = IncludeProjection(list(_LISTED))
+
+    dead_lettered_shard = UnicodeAttribute(hash_key=True)
     history_key = UnicodeAttribute(range_key=True)
 
 
@@ -225,17 +283,19 @@ class RequestItem(Item):
 
     due = DueIndex()
     history = HistoryIndex()
+    dead_lettered = DeadLetteredIndex()
     due_shard = UnicodeAttribute(null=True)
     due_at = UnicodeAttribute(null=True)
     history_shard = UnicodeAttribute()
     history_key = UnicodeAttribute()
-    version = NumberAttribute()
-    shard = NumberAttribute()
+    dead_lettered_shard = UnicodeAttribute(null=True)
+    version = IntegerAttribute()
+    shard = IntegerAttribute()
     state = UnicodeAttribute()
     reason = UnicodeAttribute(null=True)
     caused_by = UnicodeAttribute(null=True)
     definition = UnicodeAttribute()
-    definition_version = NumberAttribute(null=True)
+    definition_version = IntegerAttribute(null=True)
     request_key = UnicodeAttribute()
     replacement_key = UnicodeAttribute(null=True)
     fold_key = UnicodeAttribute(null=True)
@@ -247,6 +307,7 @@ class RequestItem(Item):
     accepted_at = MomentAttribute(null=True)
     closed_at = MomentAttribute(null=True)
     differing_repeat_at = MomentAttribute(null=True)
+    finished_version = IntegerAttribute(null=True)
     data = UnicodeAttribute(null=True)
     audience = UnicodeAttribute(null=True)
     content_hash = UnicodeAttribute()
@@ -254,20 +315,20 @@ class RequestItem(Item):
     exclusions = UnicodeAttribute(null=True)
     manifest = UnicodeAttribute(null=True)
     replaces = UnicodeAttribute(null=True)
-    delete_at = NumberAttribute(null=True)
+    delete_at = IntegerAttribute(null=True)
 
 
 class HeadItem(Item):
     """A replacement key's head."""
 
-    version = NumberAttribute()
+    version = IntegerAttribute()
     definition = UnicodeAttribute()
     replacement_key = UnicodeAttribute()
     current = UnicodeAttribute(null=True)
     current_published_at = MomentAttribute(null=True)
     withdrawn_at = MomentAttribute(null=True)
     keep_until = MomentAttribute(null=True)
-    delete_at = NumberAttribute(null=True)
+    delete_at = IntegerAttribute(null=True)
 
 
 # ---------------------------------------------------------------- notices
@@ -307,8 +368,8 @@ class NoticeItem(SortedItem):
     inbox = UnicodeAttribute(null=True)
     attention_shard = UnicodeAttribute(null=True)
     failed_at = UnicodeAttribute(null=True)
-    version = NumberAttribute()
-    shard = NumberAttribute()
+    version = IntegerAttribute()
+    shard = IntegerAttribute()
     definition = UnicodeAttribute()
     created_at = MomentAttribute()
     expires_at = MomentAttribute()
@@ -322,7 +383,7 @@ class NoticeItem(SortedItem):
     content = UnicodeAttribute(null=True)
     read_at = MomentAttribute(null=True)
     timeline = UnicodeAttribute(null=True)
-    delete_at = NumberAttribute()
+    delete_at = IntegerAttribute()
 
 
 class ReadMarkItem(SortedItem):

@@ -43,6 +43,7 @@ class DynamoRegistryStore:
         self._channels = bind(ChannelItem, table, client)
         self._ledgers = bind(LedgerItem, table, client)
         self._versions = _Versions()
+        self._reading = Lock()
 
     def workspace(self, workspace: WorkspaceId) -> Workspace | None:
         """The workspace, strongly consistent."""
@@ -87,10 +88,14 @@ class DynamoRegistryStore:
         return None if item is None else _definition(item, workspace, key)
 
     def definition_version(self, workspace: WorkspaceId, key: DefinitionKey, version: int) -> Definition | None:
-        """One version of a definition, as it was registered."""
-        remembered = self._versions.get((workspace, key, version))
-        if remembered is not None:
+        """One version of a definition, as it was registered; a batch's threads, which all want it, read it once."""
+        place = (workspace, key, version)
+        if (remembered := self._versions.get(place)) is not None:
             return remembered
+        with self._reading:
+            return self._versions.get(place) or self._read_version(*place)
+
+    def _read_version(self, workspace: WorkspaceId, key: DefinitionKey, version: int) -> Definition | None:
         item = get(self._definitions, _pk(workspace), _version_sk(key, version))
         if item is None:
             return None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from notify_core.adapters.dynamodb.client import bind
 from notify_core.adapters.dynamodb.errors import translated
-from notify_core.adapters.dynamodb.items import HeadItem, RequestItem
+from notify_core.adapters.dynamodb.items import DeadLetteredIndex, HeadItem, HistoryIndex, RequestItem
 from notify_core.adapters.dynamodb.notices import DynamoNoticeStore
 from notify_core.adapters.dynamodb.reading import differ, get, get_many
 from notify_core.adapters.dynamodb.text import (
@@ -37,7 +37,7 @@ from notify_core.domain.request_lifecycle import RequestReason, RequestState
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-_DERIVED: Final = ("due_shard", "due_at", "history_shard", "history_key", "delete_at")
+_DERIVED: Final = ("due_shard", "due_at", "history_shard", "history_key", "dead_lettered_shard", "delete_at")
 _PAST_TIME: Final = "$"
 """Added to a time, sorts after every index key that begins with it."""
 _NEXT: Final = "!"
@@ -133,12 +133,13 @@ class DynamoRequestStore:
         self, workspace: WorkspaceId, shard: int, *, before: tuple[datetime, RequestId] | None, limit: int
     ) -> Sequence[HistoryRow]:
         """HistoryRows of one shard, newest first, strictly before a place in it; the index may lag."""
-        condition = None if before is None else RequestItem.history_key < index_key(*before)
-        with translated():
-            items = list(
-                self._requests.history.query(f"{workspace}#{shard}", condition, scan_index_forward=False, limit=limit)
-            )
-        return [_history_row(item) for item in items]
+        return _listed(self._requests.history, workspace, shard, before=before, limit=limit)
+
+    def dead_lettered(
+        self, workspace: WorkspaceId, shard: int, *, before: tuple[datetime, RequestId] | None, limit: int
+    ) -> Sequence[HistoryRow]:
+        """As history, of the dead-lettered requests alone."""
+        return _listed(self._requests.dead_lettered, workspace, shard, before=before, limit=limit)
 
     def _put_request(self, new: Request, was: Request | None) -> Put:
         return Put(request_item(self._requests, new), request_condition(guard_request(new, was)))
@@ -167,6 +168,7 @@ def request_item(kind: type[RequestItem], request: Request) -> RequestItem:
         due_at=None if request.due_at is None else index_key(request.due_at, request.request_id),
         history_shard=shard,
         history_key=index_key(request.recorded_at, request.request_id),
+        dead_lettered_shard=shard if request.is_dead_lettered else None,
         version=request.version,
         shard=request.shard,
         state=request.state,
@@ -185,6 +187,7 @@ def request_item(kind: type[RequestItem], request: Request) -> RequestItem:
         accepted_at=request.accepted_at,
         closed_at=request.closed_at,
         differing_repeat_at=request.differing_repeat_at,
+        finished_version=request.finished_version,
         data=None if request.data is None else json_text(request.data),
         audience=audience_text(request.audience),
         content_hash=request.content_hash,
@@ -223,6 +226,7 @@ def request_of(item: RequestItem) -> Request:
         closed_at=item.closed_at,
         differing_repeat_at=item.differing_repeat_at,
         due_at=moment(item.due_at) if item.due_at else None,
+        finished_version=optional_integer(item.finished_version),
         data=json.loads(item.data) if item.data else None,
         audience=audience(item.audience),
         content_hash=item.content_hash,
@@ -271,6 +275,20 @@ def _due_row(item: RequestItem) -> DueRow:
         definition=DefinitionKey(item.definition),
         state=member(RequestState, item.state),
     )
+
+
+def _listed(
+    index: HistoryIndex | DeadLetteredIndex,
+    workspace: WorkspaceId,
+    shard: int,
+    *,
+    before: tuple[datetime, RequestId] | None,
+    limit: int,
+) -> Sequence[HistoryRow]:
+    condition = None if before is None else RequestItem.history_key < index_key(*before)
+    with translated():
+        items = list(index.query(f"{workspace}#{shard}", condition, scan_index_forward=False, limit=limit))
+    return [_history_row(item) for item in items]
 
 
 def _history_row(item: RequestItem) -> HistoryRow:

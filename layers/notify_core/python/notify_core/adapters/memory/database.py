@@ -41,6 +41,7 @@ class MemoryDatabase:
         self.definitions_by_key: Index[CurrentKey, Definition] = Index(_by_key)
         self.due: Index[RequestKey, Request] = Index(_due)
         self.history: Index[RequestKey, Request] = Index(_history)
+        self.dead_lettered: Index[RequestKey, Request] = Index(_dead_lettered)
         self.notices_by_id: Index[NoticeKey, Notice] = Index(_by_notice_id)
         self.inbox: Index[NoticeKey, Notice] = Index(_inbox)
         self.unread: Index[NoticeKey, Notice] = Index(_unread)
@@ -53,7 +54,7 @@ class MemoryDatabase:
         self.ledgers: dict[WorkspaceId, Ledger] = {}
         self.people: dict[PersonKey, Person] = {}
         self.members: dict[GroupKey, set[PersonId]] = {}
-        self.requests: Table[RequestKey, Request] = Table("requests", lag, self.due, self.history)
+        self.requests: Table[RequestKey, Request] = Table("requests", lag, self.due, self.history, self.dead_lettered)
         self.heads: dict[HeadKey, Head] = {}
         self.notices: Table[NoticeKey, Notice] = Table(
             "notices", lag, self.notices_by_id, self.inbox, self.unread, self.attention
@@ -136,6 +137,10 @@ def _due(request: Request) -> Place | None:
 
 def _history(request: Request) -> Place:
     return (request.workspace_id, request.shard), (request.recorded_at, request.request_id)
+
+
+def _dead_lettered(request: Request) -> Place | None:
+    return _history(request) if request.is_dead_lettered else None
 
 
 def _by_notice_id(notice: Notice) -> Place:

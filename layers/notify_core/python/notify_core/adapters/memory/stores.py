@@ -7,11 +7,12 @@ from itertools import islice
 from notify_core.adapters.memory.database import (
     Checked,
     MemoryDatabase,
+    RequestKey,
     check_read,
     check_version,
     notice_key,
 )
-from notify_core.adapters.memory.table import LAST
+from notify_core.adapters.memory.table import LAST, Index
 from notify_core.application.ports import (
     Conflict,
     DueRow,
@@ -219,7 +220,13 @@ class MemoryRequestStore:
             self._database.checked_head(new, was)()
 
     def commit(self, writes: Sequence[Write]) -> None:
-        """Make all the writes or none (Conflict), over requests, heads and notices."""
+        """Make all the writes or none (Conflict), over requests, heads and notices.
+
+        Raises:
+            ValueError: a row is named twice, which DynamoDB refuses.
+        """
+        if len({_row_of(write) for write in writes}) < len(writes):
+            raise ValueError("a transaction names a row twice")
         with self._database.lock:
             for write in [self._checked(write) for write in writes]:
                 write()
@@ -262,16 +269,37 @@ class MemoryRequestStore:
         self, workspace: WorkspaceId, shard: int, *, before: tuple[datetime, RequestId] | None, limit: int
     ) -> Sequence[HistoryRow]:
         """HistoryRows of one shard, newest first, strictly before a place; as stale as the lag has it."""
+        return self._listed(self._database.history, workspace, shard, before, limit)
+
+    def dead_lettered(
+        self, workspace: WorkspaceId, shard: int, *, before: tuple[datetime, RequestId] | None, limit: int
+    ) -> Sequence[HistoryRow]:
+        """As history, of the dead-lettered requests alone."""
+        return self._listed(self._database.dead_lettered, workspace, shard, before, limit)
+
+    def _listed(
+        self,
+        index: Index[RequestKey, Request],
+        workspace: WorkspaceId,
+        shard: int,
+        before: tuple[datetime, RequestId] | None,
+        limit: int,
+    ) -> Sequence[HistoryRow]:
         with self._database.lock:
             found = self._database.requests.query(
-                self._database.history,
-                (workspace, shard),
-                before=before or (),
-                reverse=True,
-                limit=limit,
-                reader="history",
+                index, (workspace, shard), before=before or (), reverse=True, limit=limit, reader="history"
             )
         return [_history_row(request) for request in found]
+
+
+def _row_of(write: Write) -> object:
+    match write:
+        case PutRequest(new=request):
+            return request.workspace_id, request.request_id
+        case PutHead(new=head):
+            return head.workspace_id, head.definition, head.replacement_key
+        case PutNotice(new=notice):
+            return notice_key(notice)
 
 
 def _due_row(request: Request) -> DueRow:

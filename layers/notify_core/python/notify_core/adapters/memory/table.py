@@ -53,11 +53,13 @@ class Index(Generic[Key, Value]):
             insort(self._partitions.setdefault(now[0], []), (now[1], key), key=_rank)
 
     def is_right(self, key: Key, value: Value) -> bool:
-        """Whether it shows the row where it belongs, and nowhere else."""
+        """Whether it shows the row where it belongs; one that belongs nowhere, nowhere."""
         place = self.place(value)
-        if place is not None:
-            return (place[1], key) in self.entries(place[0])
-        return all(key != listed for entries in self._partitions.values() for _, listed in entries)
+        if place is None:
+            return all(key != listed for entries in self._partitions.values() for _, listed in entries)
+        entries = self.entries(place[0])
+        at = bisect_left(entries, place[1], key=_rank)
+        return at < len(entries) and entries[at] == (place[1], key)
 
     def restore(self, key: Key, value: Value) -> None:
         """Show the row where it belongs, wherever it was shown."""
@@ -104,7 +106,7 @@ class Table(Generic[Key, Value]):
         self.put(key, value)
 
     def is_right(self, key: Key) -> bool:
-        """Whether every index shows the row as it is."""
+        """Whether every index shows the row where it belongs."""
         row = self._rows.get(key)
         return row is None or all(index.is_right(key, row) for index in self._indexes)
 

@@ -1,0 +1,91 @@
+"""Connections that outlive a call: a handshake costs more than the rest of a send, here and on the wire."""
+
+import time
+from collections.abc import Callable, Mapping
+from http.client import HTTPConnection, HTTPResponse, HTTPSConnection
+from select import select
+from ssl import SSLContext, create_default_context
+from threading import Lock
+from urllib.error import URLError
+from urllib.parse import urlsplit
+from weakref import finalize
+
+from notify_core.domain.limits import CONNECT_TIMEOUT_SECONDS, CONNECTION_IDLE_SECONDS_MAX
+
+
+class KeptConnections:
+    """Connections to one server, each for one call at a time and the next ones soon after.
+
+    One that was idle for longer is dropped: it may have died while the function was frozen, and what is sent over it
+    would be unknown though nothing left.
+    """
+
+    def __init__(
+        self, base_url: str, *, timeout_seconds: float, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        server = urlsplit(base_url)
+        self._host = server.netloc
+        self._context = create_default_context() if server.scheme == "https" else None
+        self._timeout_seconds = timeout_seconds
+        self._monotonic = monotonic
+        self._lock = Lock()
+        self._idle: list[tuple[HTTPConnection, float]] = []
+        finalize(self, _close_all, self._idle)
+
+    def post(self, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[HTTPResponse, bytes]:
+        """Make one call, whatever its answer.
+
+        Raises:
+            URLError: no connection came about, and nothing was sent.
+            OSError, HTTPException: it may have been sent.
+        """
+        connection = self._take() or self._connected()
+        try:
+            connection.request("POST", path, body, headers)
+            answer = connection.getresponse()
+            content = answer.read()
+        except BaseException:
+            connection.close()
+            raise
+        if answer.will_close:
+            connection.close()
+        else:
+            with self._lock:
+                self._idle.append((connection, self._monotonic()))
+        return answer, content
+
+    def _take(self) -> HTTPConnection | None:
+        """The connection used last, if it was used just now and its server hasn't ended it."""
+        with self._lock:
+            while self._idle:
+                connection, used_at = self._idle.pop()
+                if self._monotonic() <= used_at + CONNECTION_IDLE_SECONDS_MAX and not _is_ended(connection):
+                    return connection
+                connection.close()
+        return None
+
+    def _connected(self) -> HTTPConnection:
+        connection = _connection(self._host, min(CONNECT_TIMEOUT_SECONDS, self._timeout_seconds), self._context)
+        try:
+            connection.connect()
+        except OSError as error:
+            connection.close()
+            raise URLError(error) from error
+        connection.sock.settimeout(self._timeout_seconds)
+        return connection
+
+
+def _connection(host: str, connect_seconds: float, context: SSLContext | None) -> HTTPConnection:
+    if context is None:
+        return HTTPConnection(host, timeout=connect_seconds)
+    return HTTPSConnection(host, timeout=connect_seconds, context=context)
+
+
+def _close_all(idle: list[tuple[HTTPConnection, float]]) -> None:
+    for connection, _ in idle:
+        connection.close()
+
+
+def _is_ended(connection: HTTPConnection) -> bool:
+    """Whether anything came that nobody asked for: the end of the connection, or nothing that could be trusted."""
+    return bool(select([connection.sock], [], [], 0)[0])
