@@ -13,6 +13,7 @@ from notify_core.domain.limits import RECEIVES_MAX
 from notify_core.domain.request import Request
 from notify_core.domain.request_lifecycle import RequestState
 from notify_core.domain.send_result import Throttled
+from tests.application.faulty import failing
 from tests.application.steps import Died, Steps
 from tests.application.world import ACME, NOON, World
 
@@ -418,3 +419,23 @@ def died_at_first_notice() -> World:
         if world.has("k1"):
             return world
         number += 1
+
+
+@pytest.mark.parametrize("times", [1, 7])
+def test_a_first_notice_whose_write_was_refused_for_nothing_is_written_again(times: int) -> None:
+    world = a_world()
+    world.ports = failing(world.ports, "notices.put", Conflict("another transaction holds the item"), times=times)
+    world.publish()
+    world.run()
+    assert world.is_stored()
+    assert world.unread() == 1
+
+
+def test_a_first_notice_that_is_always_refused_leaves_its_message() -> None:
+    world = a_world()
+    world.ports = failing(world.ports, "notices.put", Conflict("another transaction holds the item"), times=8)
+    world.publish()
+    world.run()
+    assert not world.is_stored()
+    world.advance(minutes=4)
+    assert world.is_stored()

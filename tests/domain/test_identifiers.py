@@ -39,13 +39,17 @@ def test_anything_else_is_no_identifier(text: str) -> None:
     assert not is_identifier(text)
 
 
-@pytest.mark.parametrize("text", ["x", "inv-42:1", "# / %2F", "schlüssel", "😀", "x" * 256, "\x00", " "])
+@pytest.mark.parametrize(
+    "text", ["x", "inv-42:1", "# / %2F", "schlüssel", "😀", "x" * 256, "\x00", " ", "\ud7ff", "\ue000"]
+)
 def test_a_key_is_any_text_of_1_to_256_characters(text: str) -> None:
     assert is_key(text)
 
 
 @pytest.mark.parametrize(
-    "text", ["", "x" * 257, "\ud83d", "a\udc00b"], ids=["empty", "too_long", "half", "half_within"]
+    "text",
+    ["", "x" * 257, chr(0xD800), chr(0xDFFF), "a\udc00b"],
+    ids=["empty", "too_long", "first_half", "last_half", "half_within"],
 )
 def test_a_key_is_neither_empty_nor_too_long_nor_half_a_character(text: str) -> None:
     assert not is_key(text)

@@ -8,7 +8,7 @@ from functools import partial
 
 from notify_core.application.begin_notice import Reader, begin_notice
 from notify_core.application.end_notices import end_notices
-from notify_core.application.find_notices import find_notices
+from notify_core.application.find_notices import find_notices, unfolded_key
 from notify_core.application.fold_in import fold_in
 from notify_core.application.ports import Conflict, Message, Ports, QueueName
 from notify_core.application.retire_definition import close_if_retired
@@ -16,6 +16,7 @@ from notify_core.application.tasks import QUEUE_OF, DispatchTask, dispatch_task,
 from notify_core.domain.delivery_lifecycle import DeliveryState
 from notify_core.domain.identifiers import Recipient, unfolded_notice_id
 from notify_core.domain.lifecycle import Actor
+from notify_core.domain.limits import CONFLICTS_MAX
 from notify_core.domain.notice import Notice, created
 from notify_core.domain.request import ManifestEntry, Request
 from notify_core.domain.request_lifecycle import RequestState
@@ -46,10 +47,15 @@ def _begin(request: Request, reader: Reader, ports: Ports, *, is_new: bool) -> N
 
 
 def _store_first(request: Request, entry: ManifestEntry, reader: Reader, ports: Ports) -> None:
-    try:
-        ports.notices.put(created(begin_notice(request, entry, reader)), None)
-    except Conflict:
-        return  # it is there already, in this state or a later one
+    """Store a notice, unless it is there already, in this state or a later one."""
+    for _ in range(CONFLICTS_MAX):
+        try:
+            ports.notices.put(created(begin_notice(request, entry, reader)), None)
+        except Conflict:  # DynamoDB may also refuse for another write to the item that came to nothing
+            if ports.notices.get(unfolded_key(request, entry.recipient)) is None:
+                continue
+        return
+    raise Conflict(f"a first notice of {request.request_id} kept losing its race")
 
 
 def _still_owed(request: Request, stored: Mapping[Recipient, Notice | None], *, is_new: bool) -> Iterable[DispatchTask]:
