@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -160,15 +161,53 @@ class Stack:
         headers = {"Authorization": f"Bearer {bearer}"} if authorized else {}
         return web.request(method, self.described["api_url"] + path, body, headers)
 
+    @contextmanager
+    def paused(self, *folders: str) -> Iterator[None]:
+        """Nothing reads these functions' queues meanwhile."""
+        names = [self.functions[folder] for folder in folders]
+        found = [self.lambda_.list_event_source_mappings(FunctionName=name)["EventSourceMappings"] for name in names]
+        sources = [source["UUID"] for mappings in found for source in mappings]
+        try:
+            for source in sources:
+                self.lambda_.update_event_source_mapping(UUID=source, Enabled=False)
+            yield
+        finally:
+            for source in sources:
+                self.lambda_.update_event_source_mapping(UUID=source, Enabled=True)
+
+    @contextmanager
+    def scheduled(self) -> Iterator[None]:
+        """The sweeps run by themselves meanwhile, when their schedules say; the first of them within seconds."""
+        try:
+            self._set_schedules("ENABLED")
+            yield
+        finally:
+            self._set_schedules("DISABLED")
+
+    def _set_schedules(self, state: str) -> None:
+        scheduler = self._client("scheduler")
+        taken = ("GroupName", "Name", "ScheduleExpression", "FlexibleTimeWindow", "Target")
+        for listed in scheduler.list_schedules()["Schedules"]:
+            schedule = scheduler.get_schedule(GroupName=listed["GroupName"], Name=listed["Name"])
+            scheduler.update_schedule(State=state, **{name: schedule[name] for name in taken})
+
+    def purge(self) -> None:
+        """Empties every queue, dead letters included."""
+        for queue, url in self.queues.items():
+            self.sqs.purge_queue(QueueUrl=url)
+            self.sqs.purge_queue(QueueUrl=self.dead_letters_url(queue))
+
     # ---------------------------------------------------------------- waiting
 
-    def wait_until(self, find: Callable[[], T], *, timeout_seconds: float = 30) -> T:
+    def wait_until(
+        self, find: Callable[[], T], *, timeout_seconds: float = 30, poll_seconds: float = POLL_SECONDS
+    ) -> T:
         """Asks again until the answer is true, and gives it."""
         deadline = time.monotonic() + timeout_seconds
         while not (found := find()):
             if time.monotonic() > deadline:
                 raise AssertionError(f"still {found!r} after {timeout_seconds} s")
-            time.sleep(POLL_SECONDS)
+            time.sleep(poll_seconds)
         return found
 
     def wait_until_quiet(self, *, timeout_seconds: float = 60) -> None:

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
+from infra.local.web import Answer
 from tests.local.client import Stack
 
 ORDER = {
@@ -29,6 +30,13 @@ ALERT = {
 }
 NAMES = {"ana": "Ana", "ben": "Ben"}
 SLACK_IDS = {"ana": "U0ANA", "ben": "U0BEN"}
+CHAT = {**ORDER, "channels": ["chat"], "templates": {"chat": {"text": "{{ number }}"}}}
+CONSOLE = {**ORDER, "channels": ["console"], "templates": {"console": {"title": "{{ number }}", "body": "…"}}}
+BOTH = {
+    **ORDER,
+    "channels": ["console", "chat"],
+    "templates": {"console": {"title": "{{ number }}", "body": "…"}, "chat": {"text": "{{ number }}"}},
+}
 PHONES = {"ana": "+41790000001", "ben": "+41790000002"}
 
 
@@ -59,11 +67,48 @@ class Producer:
     def publish(self, *publications: object) -> None:
         self.stack.send_all("requests", publications, group=self.workspace)
 
+    def publish_keys(self, definition: str, audience: object, *keys: str, **fields: object) -> None:
+        """Publishes under each of the keys, with the key as the number shown."""
+        self.publish(
+            *(
+                self.publication(definition, audience, **{**fields, "request_key": key, "data": {"number": key}})
+                for key in keys
+            )
+        )
+
     def requests(self) -> list[dict[str, Any]]:
         """The workspace's requests once nothing is under way any more."""
         self.stack.wait_until_quiet()
-        found = self.stack.call("GET", f"/v1/workspaces/{self.workspace}/requests").json()["items"]
-        return [self.request(item["request_id"]) for item in found]
+        return [self.request(item["request_id"]) for item in self.history()]
+
+    def history(self) -> list[dict[str, Any]]:
+        """All that the workspace's History lists now."""
+        items: list[dict[str, Any]] = []
+        page: dict[str, Any] = {"cursor": ""}
+        while page["cursor"] is not None:
+            path = f"/v1/workspaces/{self.workspace}/requests?limit=200&cursor={page['cursor']}"
+            page = self.stack.call("GET", path).json()
+            items += page["items"]
+        return items
+
+    def outcomes(self) -> dict[str, tuple[str, str | None]]:
+        """Each request's state and reason by its key, as History shows them now."""
+        return {item["request_key"]: (item["state"], item["reason"]) for item in self.history()}
+
+    def call(self, method: str, path: str, body: object = None) -> Answer:
+        """Calls the workspace's API as the operator."""
+        return self.stack.call(method, f"/v1/workspaces/{self.workspace}{path}", body)
+
+    def unread(self) -> dict[str, int]:
+        """Everybody's unread total."""
+        tokens = {
+            person: self.stack.simulator.token(sub=person, scope="notify/inbox", workspace_id=self.workspace)
+            for person in NAMES
+        }
+        return {
+            person: self.stack.call("GET", "/v1/inbox/unread", token=token).json()["unread"]
+            for person, token in tokens.items()
+        }
 
     def request(self, request_id: str) -> dict[str, Any]:
         found: dict[str, Any] = self.stack.call("GET", f"/v1/workspaces/{self.workspace}/requests/{request_id}").json()

@@ -2,12 +2,11 @@
 
 import time
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 
 from tests.local.client import Stack
-from tests.local.producer import NAMES, Producer
+from tests.local.producer import Producer
 
 CONSOLE = {
     "category": "planning",
@@ -47,29 +46,12 @@ def withdraw(producer: Producer, *, definition: str = "quiet", **fields: object)
 
 def outcomes(producer: Producer) -> dict[str, tuple[str, str | None]]:
     """Each request's state and reason by its key, once nothing is under way."""
-    return {item["request_key"]: (item["state"], item["reason"]) for item in producer.requests()}
-
-
-def outcome(producer: Producer, key: str) -> tuple[str, str | None]:
-    """A request's state and reason as History shows them now."""
-    items: list[dict[str, Any]] = producer.stack.call("GET", f"/v1/workspaces/{producer.workspace}/requests").json()[
-        "items"
-    ]
-    return next(((item["state"], item["reason"]) for item in items if item["request_key"] == key), ("", None))
+    producer.stack.wait_until_quiet()
+    return producer.outcomes()
 
 
 def wait_for(producer: Producer, key: str, state: str) -> None:
-    producer.stack.wait_until(lambda: outcome(producer, key)[0] == state)
-
-
-def unread(stack: Stack, producer: Producer) -> dict[str, int]:
-    tokens = {
-        person: stack.simulator.token(sub=person, scope="notify/inbox", workspace_id=producer.workspace)
-        for person in NAMES
-    }
-    return {
-        person: stack.call("GET", "/v1/inbox/unread", token=token).json()["unread"] for person, token in tokens.items()
-    }
+    producer.stack.wait_until(lambda: producer.outcomes().get(key, ("", None))[0] == state)
 
 
 def test_each_outcome_of_a_queued_request(producer: Producer) -> None:
@@ -123,11 +105,11 @@ def test_each_end_of_an_open_request(stack: Stack, producer: Producer) -> None:
         "older": ("cancelled", "replaced_before_acceptance"),
         "after retirement": ("invalid", None),
     }
-    assert unread(stack, producer) == {"ana": 3, "ben": 0}  # settled, retired and replacing
+    assert producer.unread() == {"ana": 3, "ben": 0}  # settled, retired and replacing
     withdraw(producer, definition="shift", replacement_key="n1")
     wait_for(producer, "replacing", "superseded")
     producer.stack.wait_until_quiet()
-    assert unread(stack, producer) == {"ana": 2, "ben": 0}
+    assert producer.unread() == {"ana": 2, "ben": 0}
 
 
 def test_what_folds_is_one_notice_that_lives_as_long_as_one_of_it(stack: Stack, producer: Producer) -> None:
@@ -148,27 +130,4 @@ def test_what_folds_is_one_notice_that_lives_as_long_as_one_of_it(stack: Stack, 
     assert shown() == [("Number two", 1, "delivered")]
     withdraw(producer, definition="comment", request_key="two")
     ((_, _, status),) = shown()
-    assert (status, unread(stack, producer)["ana"]) == ("superseded", 0)
-
-
-def test_the_tables_alone_bring_purged_work_back(stack: Stack, producer: Producer) -> None:
-    """Scenario 22: the first check comes 90 seconds after the acceptance."""
-    sources = stack.lambda_.list_event_source_mappings(FunctionName=stack.functions["deliver_chat"])
-    (mapping,) = (source["UUID"] for source in sources["EventSourceMappings"])
-    stack.lambda_.update_event_source_mapping(UUID=mapping, Enabled=False)
-    try:
-        publish(producer, "purged", definition="order.shipped", audience={"teams": ["orders"]})
-        stack.wait_until(lambda: stack.depth("chat") == len(NAMES))
-        for queue in stack.queues.values():
-            stack.sqs.purge_queue(QueueUrl=queue)
-    finally:
-        stack.lambda_.update_event_source_mapping(UUID=mapping, Enabled=True)
-
-    def swept() -> bool:
-        stack.invoke("sweep_due")
-        return len(stack.simulator.messages(channel="chat")) == len(NAMES)
-
-    stack.wait_until(swept, timeout_seconds=120)
-    (request,) = producer.requests()
-    states = {item["state"] for notice in request["notices"] for item in notice["deliveries"]}
-    assert states == {"delivered", "sent"}
+    assert (status, producer.unread()["ana"]) == ("superseded", 0)
