@@ -12,11 +12,11 @@ export NO_PROXY := 127.0.0.1,localhost,$(NO_PROXY)
 export no_proxy := $(NO_PROXY)
 export PYTHONNOUSERSITE := 1
 
-.PHONY: help setup demo up down check test lock
+.PHONY: help setup demo up down check test simulate crash-points explore mutants mutate faults bench lock
 .DEFAULT_GOAL := help
 
 help: ## Lists these commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## Makes the environment: packages in .venv, the CDK in node_modules
 	@PYTHON="$(PYTHON)" VENV="$(VENV)" tools/setup
@@ -35,7 +35,29 @@ check: setup ## Lints, types and layering; ONLY="ruff mypy" picks some of the to
 
 test: check ## Everything: check, the tests, and the tests on a local stack of their own
 	$(RUN) -m pytest --numprocesses=2 --cov=notify_core --ignore=tests/local
-	$(RUN) -m pytest tests/local
+	$(RUN) -m pytest --numprocesses=2 --dist=loadfile tests/local
+
+simulate: setup ## Simulates SEEDS=500 from FIRST=0, or DELIVERIES=1000000, under faults; SEED=17 tells one run's history
+	@nice $(RUN) -m tests.simulation $(if $(SEED),--seed $(SEED)) $(if $(SEEDS),--seeds $(SEEDS)) \
+		$(if $(FIRST),--first $(FIRST)) $(if $(DELIVERIES),--deliveries $(DELIVERIES))
+
+crash-points: setup ## Lets every call of every scenario go wrong in every way, and judges; ONLY="retired" picks scenarios
+	@nice $(RUN) -m tests.crash_points $(if $(ONLY),--only "$(ONLY)")
+
+explore: setup ## Explores small configurations whole, then without each rule; ONLY=3b,4c picks some; SECONDS=600 each
+	@nice $(RUN) -m tests.exploration $(if $(ONLY),--only "$(ONLY)") $(if $(SECONDS),--seconds $(SECONDS))
+
+mutants: setup ## Seeds bugs into the product, one after another, and has the simulation find each; SEEDS=300 a bug
+	@nice $(RUN) -m tests.simulation.hunt $(if $(SEEDS),--seeds $(SEEDS)) $(ONLY)
+
+mutate: setup ## Changes the domain in thousands of small ways and shows what no test notices; ONLY="notice guard"
+	@nice $(RUN) -m tools.mutate $(ONLY)
+
+bench: setup ## Measures cost and speed, and writes docs/performance.md; ONLY="cost a h" picks benchmarks
+	@nice $(RUN) -m bench $(ONLY)
+
+faults: setup ## Lets everything around the deployed stack fail, and kills its functions; DELIVERIES=10000
+	@DELIVERIES=$(or $(DELIVERIES),10000) $(RUN) -m pytest tests/local/test_faults.py --capture=no
 
 lock: setup ## Pins the packages of requirements/*.in anew; UPGRADE=1 takes the latest
 	@tools/lock "$(VENV)" $(if $(UPGRADE),--upgrade)

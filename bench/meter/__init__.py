@@ -1,0 +1,1 @@
+"""Counts what is asked of AWS, in the units that AWS charges for, and turns them into dollars."""
