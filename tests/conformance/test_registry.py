@@ -1,9 +1,15 @@
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
+from threading import Barrier
+from time import sleep
+from typing import Any
 
 import pytest
+from botocore.exceptions import EndpointConnectionError
 
-from notify_core.application.ports import Conflict
+from notify_core.adapters.dynamodb.registry import DynamoRegistryStore
+from notify_core.application.ports import Conflict, StoreUnavailable
 from notify_core.domain.channel import Channel
 from notify_core.domain.definition import DefinitionState
 from notify_core.domain.directory import ChannelState, WorkspaceStatus
@@ -177,6 +183,40 @@ def test_second_writer_of_a_channel_state_loses(stores: Stores, workspace: Works
         with pytest.raises(Conflict):
             stores.registry.put_channel_state(replace(first, open_reason="late", version=2), was)
     assert stores.registry.channel_state(workspace, Channel.TEXT) == second
+
+
+class Throttling:
+    """A client whose first call ends, badly, once so many threads have asked."""
+
+    _request_signer = None
+
+    def __init__(self, threads: int) -> None:
+        self.all_have_asked = Barrier(threads)
+        self.calls = 0
+
+    def _make_api_call(self, _operation: str, _asked: object) -> dict[str, Any]:
+        self.calls += 1
+        sleep(0.3)
+        raise EndpointConnectionError(endpoint_url="nowhere")
+
+
+def test_threads_that_want_one_definition_version_fail_together_and_not_one_after_another() -> None:
+    """Each trying again in turn, with its own timeouts, would outlast the function that holds their claims."""
+    client = Throttling(10)
+    registry = DynamoRegistryStore("registry", client)  # type: ignore[arg-type]
+
+    def read() -> None:
+        client.all_have_asked.wait()
+        with pytest.raises(StoreUnavailable):
+            registry.definition_version(WorkspaceId("acme"), INVOICE, 1)
+
+    with ThreadPoolExecutor(10) as pool:
+        for reading in [pool.submit(read) for _ in range(10)]:
+            reading.result()
+    assert client.calls == 1
+    with pytest.raises(StoreUnavailable):
+        registry.definition_version(WorkspaceId("acme"), INVOICE, 1)
+    assert client.calls == 2
 
 
 def test_definition_version_is_read_once_a_process(dynamo: Dynamo, workspace: WorkspaceId) -> None:

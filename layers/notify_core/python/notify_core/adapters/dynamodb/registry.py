@@ -3,6 +3,7 @@
 import json
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
+from concurrent.futures import Future
 from datetime import timedelta
 from threading import Lock
 from typing import TYPE_CHECKING, Final
@@ -43,7 +44,8 @@ class DynamoRegistryStore:
         self._channels = bind(ChannelItem, table, client)
         self._ledgers = bind(LedgerItem, table, client)
         self._versions = _Versions()
-        self._reading = Lock()
+        self._lock = Lock()
+        self._reading: dict[tuple[WorkspaceId, DefinitionKey, int], Future[Definition | None]] = {}
 
     def workspace(self, workspace: WorkspaceId) -> Workspace | None:
         """The workspace, strongly consistent."""
@@ -88,12 +90,26 @@ class DynamoRegistryStore:
         return None if item is None else _definition(item, workspace, key)
 
     def definition_version(self, workspace: WorkspaceId, key: DefinitionKey, version: int) -> Definition | None:
-        """One version of a definition, as it was registered; a batch's threads, which all want it, read it once."""
+        """One version of a definition, as it was registered.
+
+        A batch's threads all want it at once: one of them reads, and what it finds, or fails at, is everybody's.
+        """
         place = (workspace, key, version)
         if (remembered := self._versions.get(place)) is not None:
             return remembered
-        with self._reading:
-            return self._versions.get(place) or self._read_version(*place)
+        with self._lock:
+            reading = self._reading.get(place)
+            if is_reader := reading is None:
+                reading = self._reading[place] = Future()
+        if is_reader:
+            try:
+                reading.set_result(self._read_version(*place))
+            except BaseException as failure:  # noqa: BLE001  (raised below, to everybody)
+                reading.set_exception(failure)
+            finally:
+                with self._lock:
+                    del self._reading[place]
+        return reading.result()
 
     def _read_version(self, workspace: WorkspaceId, key: DefinitionKey, version: int) -> Definition | None:
         item = get(self._definitions, _pk(workspace), _version_sk(key, version))
