@@ -5,11 +5,13 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from minijinja import TemplateError
 
 from notify_core.domain.channel import Channel
 from notify_core.domain.definition_checks import check_definition
 from notify_core.domain.problem import Problem
 from notify_core.domain.rendering.engine import PLAIN, CannotRender, Engine
+from notify_core.domain.rendering.words import unknown_words
 from tests.builders import a_definition
 
 
@@ -32,6 +34,9 @@ from tests.builders import a_definition
         ("{% macro m(a) %}{{ a }}{% endmacro %}{{ m(1) }}", []),
         ("{% for i in xs if i is even %}{{ loop.cycle('a', 'b') }}{% endfor %}", []),
         ("{{ not (a) }} {{ a and (b) or (c) }}{% if (a) %}{% endif %}{% for x in (a) %}{% endfor %}", []),
+        ("{{ filter or 'none' }} {{ filter is defined }} {{ filter if filter else 'all' }}", []),
+        ("{% macro a() %}{{ b() }}{% endmacro %}{% macro b() %}x{% endmacro %}{{ a() }}", []),
+        ("{{ round }} {{ amount |  round(1) }} {{ amount |\n  round(1) }}", []),
         ("{{ a.upper() }}", []),  # a method is a matter of the data
     ],
 )
@@ -82,3 +87,19 @@ def test_a_definition_with_an_unknown_filter_is_refused_with_its_place() -> None
         Problem(field="templates.console.locales.fr.body", code="invalid_template", message="there is no test nope"),
         Problem(field="templates.chat.blocks.0.text.text", code="invalid_template", message="there is no filter nope"),
     )
+
+
+def test_a_template_of_many_parts_is_gone_through_once() -> None:
+    """Asking the engine for the unset names reads the whole template: not once for each part."""
+    asked: list[str] = []
+
+    class Asked:
+        def undeclared_variables_in_str(self, source: str) -> set[str]:
+            asked.append(source)
+            return {"nope"}
+
+        def eval_expr(self, expression: str) -> None:
+            raise TemplateError(expression)
+
+    list(unknown_words("{{ nope() }}" * 100, Asked()))  # type: ignore[arg-type]
+    assert len(asked) == 1
