@@ -29,10 +29,11 @@ LARGEST_SHARE: Final = 0.2
 PEAK: Final = 4
 """How many times the average the busiest minutes are."""
 DAYS: Final = prices.MONTH_DAYS
-KEPT_DAYS: Final = 7 + KEEP_CLOSED_SECONDS / 86_400
+OPEN_DAYS: Final = 7
+KEPT_DAYS: Final = OPEN_DAYS + KEEP_CLOSED_SECONDS / 86_400
 """Until the deadline, and as long as a closed row is kept."""
 _LATELY_DAYS: Final = AUDIT_LATELY_SECONDS / 86_400
-LOOKS: Final = 2 * _LATELY_DAYS + (KEPT_DAYS - 2 * _LATELY_DAYS) / AUDIT_TURN_DAYS
+LOOKS: Final = OPEN_DAYS + _LATELY_DAYS + (KEPT_DAYS - OPEN_DAYS - _LATELY_DAYS) / AUDIT_TURN_DAYS
 """How often the nightly audit looks at a request in full, in all its days."""
 
 # What AWS, Slack and the text message carriers allow, by their public documentation.

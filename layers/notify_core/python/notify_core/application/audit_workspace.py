@@ -1,8 +1,8 @@
 """The nightly audit of a workspace: what was opened, closed and remains, and whatever isn't as it has to be.
 
-It walks through the whole history, accounts for every request, and looks at those in full whose turn it is: what moved
-in the last two days, and one in 28 of everything older. A difference is repaired where the rows say how, counted in a
-metric that has to be zero, and listed in the log. It is found
+It walks through the whole history, accounts for every request, and looks at those in full whose turn it is: what isn't
+closed or was in the last two days, and one in 28 of everything older. A difference is repaired where the rows say how,
+counted in a metric that has to be zero, and listed in the log. It is found
 
 - on a request's own row, or on the notices of its recipients, by whatever contradicts the rest (audit_request);
 - on an inbox, by counting (audit_inbox);
@@ -74,13 +74,7 @@ class _Walk:
 
     def looks_at(self, row: HistoryRow) -> bool:
         """Whether it is the request's turn."""
-        return has_turn(
-            row.request_id,
-            recorded_at=row.recorded_at,
-            closed_at=row.closed_at,
-            since=self.since,
-            until=self.until,
-        )
+        return has_turn(row.request_id, closed_at=row.closed_at, since=self.since, until=self.until)
 
     def _is_new(self, at: datetime) -> bool:
         return (self.since is None or self.since < at) and at <= self.until
