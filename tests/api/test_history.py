@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -15,6 +15,9 @@ from tests.api.builders import accepted, id_of, request_at
 from tests.api.client import Client
 from tests.api.conftest import NOW, World
 from tests.builders import ACME
+
+if TYPE_CHECKING:
+    from notify_core.adapters.memory import MemoryDatabase
 
 PATH = "/v1/workspaces/acme/requests"
 
@@ -51,6 +54,28 @@ def test_dead_lettered_publications_are_found_among_any_number_of_others(world: 
     assert numbers(operator, dead_lettered="true", definition="other") == [[]]
     assert len(numbers(operator, dead_lettered="false")[0]) == 40
     assert operator.get(PATH, dead_lettered="yes").problems == [("dead_lettered", "not_allowed")]
+
+
+def test_a_row_that_older_code_closed_is_dead_lettered_no_more(world: World, operator: Client) -> None:
+    """It keeps the attribute that it doesn't know, and so its place in the index."""
+    problem = Problem(field="", code="dead_lettered", message="again and again")
+    record(world, 1, state=RequestState.QUEUED, accepted_at=None, problems=(problem,))
+    record(world, 2, state=RequestState.QUEUED, accepted_at=None, problems=(problem,))
+    row = world.ports.requests.get(ACME, id_of("inv-1"))
+    assert row is not None
+    closed = replace(row, state=RequestState.INVALID, version=row.version + 1)
+    database: MemoryDatabase = world.ports.requests._database  # type: ignore[attr-defined]  # noqa: SLF001
+    database.requests._rows[ACME, closed.request_id] = closed  # noqa: SLF001  (behind the index's back)
+    assert numbers(operator, dead_lettered="true") == [[2]]
+
+
+def test_a_workspace_that_was_never_registered_has_a_list_of_dead_letters_once_it_has_a_history(
+    world: World, operator: Client
+) -> None:
+    path = "/v1/workspaces/ghost/requests"
+    assert operator.get(path, dead_lettered="true").status == 404
+    accepted(world.ports, NOW, "inv-1", workspace_id=WorkspaceId("ghost"), shard=0)
+    assert operator.get(path, dead_lettered="true").body == {"items": [], "cursor": None}
 
 
 def test_an_item_is_a_request_without_its_problems_exclusions_and_notices(world: World, operator: Client) -> None:

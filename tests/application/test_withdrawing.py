@@ -295,6 +295,19 @@ def test_a_withdrawal_by_request_key_at_the_same_moment_does_not_leave_the_repla
     assert (ending(world, "k2"), world.chat.calls) == (("cancelled", "withdrawn", "processor"), 0)
 
 
+def test_a_withdrawal_whose_answer_is_lost_knows_it_again_though_others_wrote_on(world: World) -> None:
+    world.publish("k1")
+    accept_only(world)
+
+    def write_on_and_lose_the_answer() -> None:
+        request = world.request("k1")
+        world.ports.requests.put(replace(request, version=request.version + 1), request)
+        raise Conflict("the answer was lost, and the next try met what was written")
+
+    answer = withdraw(world, ports=watched(world.ports, "requests.put", after=once(write_on_and_lose_the_answer)))
+    assert answer.result is WithdrawalResult.STOPPED
+
+
 # ---------------------------------------------------------------- times
 
 

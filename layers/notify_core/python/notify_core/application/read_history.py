@@ -28,7 +28,8 @@ class HistoryQuery:
 
     def wants(self, row: HistoryRow) -> bool:
         """Whether the row passes the filters."""
-        return self.state in {None, row.state} and self.definition in {None, row.definition}
+        is_wanted = self.state in {None, row.state} and self.definition in {None, row.definition}
+        return is_wanted and (not self.dead_lettered or row.state is RequestState.QUEUED)
 
 
 def read_history(query: HistoryQuery, ports: Ports) -> HistoryPage:
@@ -54,7 +55,8 @@ def read_history(query: HistoryQuery, ports: Ports) -> HistoryPage:
         limit=query.limit,
         gather=ports.gather,
     )
-    if workspace is None and query.before is None and not page.rows and page.before is None:
+    is_nothing = workspace is None and query.before is None and not page.rows and page.before is None
+    if is_nothing and not (query.dead_lettered and ports.requests.history(query.workspace_id, 0, before=None, limit=1)):
         raise workspace_not_found()
     return page
 

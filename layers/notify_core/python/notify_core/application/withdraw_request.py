@@ -170,13 +170,13 @@ def _put(new: Request, was: Request | None, ports: Ports) -> None:
 def _check_is_ours(new: Request, lost: Conflict, ports: Ports) -> None:
     """Raise _LostRace unless the row is what this call wrote: only the answer was lost."""
     found = ports.requests.get(new.workspace_id, new.request_id)
-    if found is None or _closing_of(found) != _closing_of(new):
+    if found is None or found.version < new.version or _closing_of(found) != _closing_of(new):
         raise _LostRace from lost
 
 
 def _closing_of(request: Request) -> tuple[object, ...]:
-    """What tells one closing from another: several writers can take the same version at the same moment."""
-    return request.version, request.closed_at, request.state, request.reason, request.caused_by
+    """What tells one closing from another, and stays when others write on: several may close at the same moment."""
+    return request.closed_at, request.state, request.reason, request.caused_by
 
 
 def _check_is_marked(withdrawal: Withdrawal, lost: Conflict, ports: Ports) -> None:
