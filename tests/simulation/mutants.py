@@ -791,10 +791,7 @@ _FOLD: Final = (
         "† down to the first generation begun more than a lease before the acceptance",
         edit(
             "application.find_notices:generations",
-            (
-                "(request.accepted_at - notice.created_at).total_seconds() > GENERATION_MARGIN_SECONDS",
-                "notice.created_at <= request.accepted_at",
-            ),
+            ("> GENERATION_MARGIN_SECONDS", "> -GENERATION_MARGIN_SECONDS"),
         ),
     ),
     mutation(

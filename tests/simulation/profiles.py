@@ -17,6 +17,7 @@ OPERATIONS: Final[dict[str, int]] = {
 class Profile:
     """A mixture: of whom, of what is published under which keys, of what is done, and of what goes wrong."""
 
+    name: str = "mixed"
     people: tuple[int, ...] = (1, 1, 2, 3, 8)
     definitions: tuple[str, ...] = ALL_DEFINITIONS
     replacement_keys: tuple[str, ...] = ("a", "b")
@@ -65,6 +66,7 @@ def _operations(**more: int) -> dict[str, int]:
 
 
 _FOLDS_OVER_CHANNELS: Final = Profile(  # that come and go
+    name="folds over channels",
     people=(1, 2),
     definitions=("fold", "fold", "foldtext"),
     fold_keys=("x",),
@@ -77,12 +79,13 @@ _FOLDS_OVER_CHANNELS: Final = Profile(  # that come and go
     faults={"provider": 0.5},
 )
 _OPERATORS: Final = Profile(  # who try again, at the worst of moments
+    name="operators",
     people=(2, 3),
     definitions=("chat", "fold", "foldtext", "foldtext"),
     fold_keys=("x",),
     poisoned=0.7,
     hurried=0.7,
-    hours=(5, 12, 24, 24),
+    hours=(5, 5, 24, 24),
     published=(0, 0, -1),
     withdrawn=0.0,
     deadline=0.0,
@@ -99,6 +102,7 @@ PROFILES: Final[tuple[Profile, ...]] = (
     _OPERATORS,
     _OPERATORS,
     Profile(  # a few keys, everything at once
+        name="contention",
         people=(1, 2),
         definitions=("plain", "chat"),
         operations=_operations(publish=25, repeat=40, withdraw=40),
@@ -107,6 +111,7 @@ PROFILES: Final[tuple[Profile, ...]] = (
         faults={"stale": 0.5},
     ),
     Profile(  # folds whose contributors leave one after the other
+        name="folds",
         people=(1, 1, 2),
         definitions=("fold", "fold", "foldtext"),
         fold_keys=("x",),
@@ -119,6 +124,7 @@ PROFILES: Final[tuple[Profile, ...]] = (
         faults={"crash": 0.01},
     ),
     Profile(  # replacements with equal times
+        name="replacements",
         people=(1, 2),
         definitions=("replace",),
         replacement_keys=("a", "b", "c"),
@@ -133,6 +139,7 @@ PROFILES: Final[tuple[Profile, ...]] = (
         faults={"slow_function": 0.02},
     ),
     Profile(  # closings that die halfway, with the messages that would resume them
+        name="closings",
         people=(2, 3, 8),
         definitions=("plain", "chat", "replace", "fold", "foldtext", "foldtext"),
         operations=_operations(withdraw=20, withdraw_key=15, purge=8),
@@ -143,6 +150,7 @@ PROFILES: Final[tuple[Profile, ...]] = (
         faults={"crash": 0.03},
     ),
     Profile(  # texts and their receipts
+        name="receipts",
         people=(1, 3, 8),
         definitions=("foldtext", "plain", "plain"),
         operations=_operations(retry=20, withdraw=20),
@@ -153,6 +161,7 @@ PROFILES: Final[tuple[Profile, ...]] = (
         faults={"provider": 0.3, "crash": 0.005},
     ),
     Profile(  # providers that refuse everything for a while
+        name="refusals",
         people=(8, 20),
         definitions=("chat", "plain", "alert"),
         refusals=(1, 2, 3),
@@ -162,17 +171,19 @@ PROFILES: Final[tuple[Profile, ...]] = (
         faults={"provider": 0.2},
     ),
     Profile(  # answers that come late, workers that dawdle, operators in a hurry
+        name="late answers",
         people=(8, 20),
-        definitions=("chat", "chat", "plain", "alert"),
+        definitions=("chat", "chat", "chat", "alert"),
         operations=_operations(retry=30),
         withdrawn=0.05,
         deadline=0.05,
         hours=(6, 48),
-        answers=("late", "late", "late", "unavailable", "unavailable"),
-        dawdling=0.8,
+        answers=("late", "late", "late", "unavailable"),
+        dawdling=0.9,
         faults={"provider": 0.8},
     ),
     Profile(  # more folded than a notice holds
+        name="crowded folds",
         people=(1,),
         definitions=("fold",),
         fold_keys=("x",),
@@ -185,6 +196,7 @@ PROFILES: Final[tuple[Profile, ...]] = (
         hours=(48,),
     ),
     Profile(  # what can't be processed, time after time
+        name="poison",
         people=(1, 2, 3),
         definitions=("plain", "chat", "alert", "foldtext"),
         operations=_operations(reprocess=10, repeat=12),
@@ -194,6 +206,7 @@ PROFILES: Final[tuple[Profile, ...]] = (
         deadline=0.1,
     ),
     Profile(  # definitions that come and go
+        name="retirements",
         people=(1, 2),
         operations=_operations(retire=12, register_again=12, redefine=6, leave=4, purge=2),
         retired=0.3,

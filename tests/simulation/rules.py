@@ -31,6 +31,7 @@ RULES = (
     "a retirement leaves nothing open",
     "somebody looks at what is under way",
     "attempts are counted as they are",
+    "only what is carried is tried again",
     "a write changes something",
     "a deferred delivery waits for its time",
     "given up no sooner than it may be",
@@ -248,6 +249,12 @@ class Rules:
         )
         if (source, target) == ("failed", "queued"):
             self._retried_at[notice.delivery_id(new.channel)] = self._now
+            carried = any(
+                self._checkers.carries(item.request_id, notice, self._now - MINUTE) for item in notice.contributors
+            )
+            self._judge(
+                "only what is carried is tried again", carried, f"{name} was tried again, and nobody carries it"
+            )
         if source == "deferred" and target == "sending":
             self._judge(
                 "a deferred delivery waits for its time",

@@ -9,9 +9,10 @@ import pytest
 from notify_core.domain.limits import LEASE_SECONDS
 from notify_core.domain.notice import is_retryable
 from tests.builders import a_delivery
-from tests.simulation.hunt import FalseAlarm, hunt
+from tests.simulation.hunt import PRESSED, FalseAlarm, hunt
 from tests.simulation.mutants import EQUIVALENT, MUTATIONS, NEEDED
 from tests.simulation.mutation import Mutation, Stale, constant, edit, mutation
+from tests.simulation.profiles import PROFILES
 
 BY_NAME = {item.name: item for item in MUTATIONS}
 QUICK_SEEDS = range(15)
@@ -40,6 +41,11 @@ def test_every_mutation_has_a_name_of_its_own_and_a_rule() -> None:
 def test_every_rule_that_was_shown_to_be_needed_is_broken_by_a_mutation() -> None:
     assert {name for names in NEEDED.values() for name in names} <= BY_NAME.keys()
     assert len(NEEDED) == 27
+
+
+def test_what_is_pressed_is_a_mutation_and_where_is_a_profile() -> None:
+    assert PRESSED.keys() <= BY_NAME.keys()
+    assert set(PRESSED.values()) <= {profile.name for profile in PROFILES}
 
 
 @pytest.mark.parametrize("name", QUICK)

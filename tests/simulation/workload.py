@@ -89,7 +89,7 @@ class Workload:
     def _dawdling(self, send: Callable[[Outgoing], SendResult]) -> Callable[[Outgoing], SendResult]:
         def late(outgoing: Outgoing) -> SendResult:
             if self.world.faults is not NO_FAULTS and self.random.random() < self.profile.dawdling:
-                least = self.random.choice((0.0, 0.8))
+                least = self.random.choice((0.0, 0.8, 0.8))
                 self.world.kernel.sleep((least + self.random.random() * (1 - least)) * DELIVER_TIMEOUT_SECONDS)
             return send(outgoing)
 
@@ -405,8 +405,8 @@ class Workload:
         kernel, exhausted = self.world.kernel, self._exhausted()
         if not exhausted:
             return
-        folded = [item for item in exhausted if item[0].count > 1]
-        notice, channel = self.random.choice(folded or exhausted)
+        most = sorted(exhausted, key=lambda item: item[0].count)[-3:]
+        notice, channel = self.random.choice(most)
         self._press(notice, channel)
         kernel.after(self.random.random() * 0.1, self._purge)
         staying = [item for item in notice.contributors if item.left_at is None]
