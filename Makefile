@@ -57,7 +57,7 @@ bench: setup ## Measures cost and speed, and writes docs/performance.md; ONLY="c
 	@nice $(RUN) -m bench $(ONLY)
 
 faults: setup ## Lets everything around the deployed stack fail, and kills its functions; DELIVERIES=10000
-	@DELIVERIES=$(or $(DELIVERIES),10000) $(RUN) -m pytest tests/local/test_faults.py --capture=no
+	@DELIVERIES=$(DELIVERIES) $(RUN) -m pytest tests/local/faults.py --capture=no
 
 lock: setup ## Pins the packages of requirements/*.in anew; UPGRADE=1 takes the latest
 	@tools/lock "$(VENV)" $(if $(UPGRADE),--upgrade)

@@ -128,7 +128,7 @@ class Sqs:
                         held.visible_at = self.clock.now() + timedelta(seconds=asked["VisibilityTimeout"])
                 return {}
             case _:
-                raise NotImplementedError(operation)
+                raise AssertionError(f"the product asks SQS for {operation}, which has to be answered here too")
 
     def _send(self, name: str, entry: Mapping[str, Any]) -> Mapping[str, Any]:
         self.put(name, entry["MessageBody"], delay_seconds=entry.get("DelaySeconds", 0))

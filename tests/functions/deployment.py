@@ -16,6 +16,7 @@ import boto3
 import pytest
 from botocore.loaders import create_loader
 from botocore.session import Session
+from moto.sqs.models import sqs_backends
 
 from infra.local.simulator.client import SimulatorClient
 from infra.specs import FUNCTIONS, INDEXES, FunctionSpec, Queue
@@ -137,10 +138,10 @@ class Deployment:
                 self.sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
         return found
 
-    def delayed(self, queue: str) -> int:
-        """How many messages of a queue wait for their time."""
-        asked = self.sqs.get_queue_attributes(QueueUrl=self.url(queue), AttributeNames=["All"])["Attributes"]
-        return int(asked["ApproximateNumberOfMessagesDelayed"])
+    def delays(self, queue: str) -> list[float]:
+        """The seconds by which the messages in a queue were delayed when they were sent, the shortest first."""
+        messages = sqs_backends["123456789012"]["us-east-1"].queues[_queue_name(queue, is_dead=False)]._messages  # noqa: SLF001
+        return sorted((message.delayed_until - message.sent_timestamp) / 1000 for message in messages)
 
 
 _MODELS = create_loader()

@@ -130,7 +130,8 @@ def test_ten_dispatches_that_each_end_differently_all_are_done(deployment: Deplo
     tasks = accepted(deployment, "chat")
     faults = ["throttle", "unavailable", "error_500", "drop_response", "lose_request"]
     for number, fault in enumerate(faults):
-        deployment.simulator.fault("chat", fault, to=f"U0P{number}")
+        details = {"retry_after": 60} if fault == "throttle" else {}
+        deployment.simulator.fault("chat", fault, to=f"U0P{number}", **details)
     deployment.simulator.fault("chat", "reject", to="U0P5", code="user_not_found")
     assert failed(deployment.invoke("deliver_chat", deployment.event("chat", *tasks))) == []
     chat = [notice(deployment, person, definition=INVOICE).delivery(Channel.CHAT) for person in TEN]
@@ -143,7 +144,9 @@ def test_ten_dispatches_that_each_end_differently_all_are_done(deployment: Deplo
         "failed",
         *["delivered"] * 4,
     ]
-    assert deployment.delayed("chat") == 2
+    after_backoff, after_throttle = deployment.delays("chat")
+    assert 0 < after_backoff <= 16
+    assert 30 < after_throttle <= 121
     assert reached(deployment, Channel.CHAT) == 6
 
 
