@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -13,7 +14,8 @@ from notify_core.domain.channel import Channel
 from notify_core.domain.delivery_lifecycle import ACTIVE, DELIVERY_LIFECYCLE, DeliveryReason, DeliveryState
 from notify_core.domain.notice import has_ended_for_good
 from notify_core.domain.request_lifecycle import RequestState
-from notify_core.domain.send_result import Unavailable
+from notify_core.domain.send_result import Throttled, Unavailable
+from tests.application.damage import alter_notice
 from tests.application.stale import Stale
 from tests.application.steps import Steps
 from tests.application.world import ACME, World, key_of
@@ -103,6 +105,27 @@ def test_a_retry_whose_message_is_lost_is_expired_at_the_deadline_and_not_settle
     sweep(world)
     assert world.states() == {"chat": "expired"}
     assert world.request().state is RequestState.SETTLED
+
+
+def test_a_delivery_that_the_audit_put_right_is_not_settled_over() -> None:
+    """Damage had it noted as finished: the note is worth as little as the row that it was taken from."""
+    world = World()
+    told_by_chat(world, *[Throttled(retry_after=timedelta(hours=12))] * 4)
+    assert world.states() == {"chat": "deferred"}
+    waiting = world.notice().delivery(CHAT)
+    for person in ("ana", "bob"):
+        altered = world.notice(person)
+        deliveries = tuple(replace(item, state=DeliveryState.DELIVERED) for item in altered.deliveries)
+        alter_notice(world, person, deliveries=deliveries)
+    world.queues.purge()
+    world.advance(hours=26)
+    assert world.request().is_finished
+    world.audit()
+    assert world.notice().delivery(CHAT) == waiting
+    assert not world.request().is_finished
+    world.chat.faults = []
+    world.advance(hours=20)
+    assert (world.states(), world.chat.reached != []) == ({"chat": "delivered"}, True)
 
 
 # ---------------------------------------------------------------- old readings

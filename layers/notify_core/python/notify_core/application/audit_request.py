@@ -168,7 +168,7 @@ def _settled_down_at(request: Request) -> datetime:
 def _unfinished(request: Request, notice: Notice) -> Iterable[str]:
     if request.is_withdrawn and notice.ended is None and not notice.has_left(request.request_id):
         yield "withdrawn_notice_not_ended"
-    elif notice.is_active and request.due_at is None and notice.owner == request.request_id:
+    elif notice.is_active and notice.owner == request.request_id and (request.due_at is None or request.is_finished):
         yield "active_notice_never_due"
 
 
