@@ -25,6 +25,7 @@ from bench import (
     worker_cpu,
 )
 from bench.report import Result
+from bench.worker import DUMMY_KEYS
 
 BENCHMARKS: Final[Mapping[str, Callable[[], Result]]] = {
     "functions": functions.run,
@@ -53,18 +54,6 @@ LETTERS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 
-_VARIABLES: Final[Mapping[str, str]] = {
-    "AWS_ACCESS_KEY_ID": "test",
-    "AWS_SECRET_ACCESS_KEY": "test",
-    "AWS_DEFAULT_REGION": "us-east-1",
-    "AWS_REGION": "us-east-1",
-    "AWS_CONFIG_FILE": os.devnull,
-    "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
-    "AWS_EC2_METADATA_DISABLED": "true",
-}
-"""Dummy keys, and none of the developer's settings."""
-
-
 def main(chosen: list[str]) -> int:
     """0 when every budget is kept, 1 when one isn't, 2 when a name is unknown."""
     unknown = [name for name in chosen if name not in {*BENCHMARKS, *LETTERS}]
@@ -73,7 +62,7 @@ def main(chosen: list[str]) -> int:
         return 2
     for name in [name for name in os.environ if name.startswith(("AWS_", "NOTIFY_"))]:
         del os.environ[name]
-    os.environ |= _VARIABLES
+    os.environ |= DUMMY_KEYS
     wanted = {name for word in chosen for name in LETTERS.get(word, (word,))} if chosen else set(BENCHMARKS)
     results = [_run(name) for name in BENCHMARKS if name in wanted]
     page.write()

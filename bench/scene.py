@@ -12,6 +12,7 @@ import botocore.session
 from bench import stub, worker
 from bench.stub import Stub
 from bench.worker import Plan
+from infra.specs import Table
 from notify_core.adapters.dynamodb import DynamoStores, TableNames, connect
 from notify_core.application.ports import DirectoryStore, Message, RegistryStore
 from notify_core.application.tasks import QUEUE_OF, DispatchTask, SweepTask, message_of
@@ -227,7 +228,7 @@ def laid() -> Generator[Scene]:
             aws_access_key_id="test",
             aws_secret_access_key="test",
         )
-        stores = connect(TableNames(**{name: name for name in worker.TABLES}), client)
+        stores = connect(TableNames(**{table.value: table.value for table in Table}), client)
         register(stores)
         scene = Scene(stub=running, stores=stores, definition=define(stores, Channel.CHAT))
         plan = Plan(folder="process_requests", events=[scene.acceptance(PEOPLE, 0)], warmups=0, rounds=1)

@@ -21,8 +21,17 @@ from bench.stub import Stub
 from infra.specs import FUNCTIONS, INDEXES
 
 ROOT: Final = Path(__file__).resolve().parent.parent
-TABLES: Final = ("registry", "directory", "requests", "notices")
 PATHS: Final = (ROOT, ROOT / "layers" / "notify_core" / "python", ROOT / "cli")
+DUMMY_KEYS: Final[Mapping[str, str]] = {
+    "AWS_ACCESS_KEY_ID": "test",
+    "AWS_SECRET_ACCESS_KEY": "test",
+    "AWS_DEFAULT_REGION": "us-east-1",
+    "AWS_REGION": "us-east-1",
+    "AWS_CONFIG_FILE": os.devnull,
+    "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+    "AWS_EC2_METADATA_DISABLED": "true",
+}
+"""Dummy keys, and none of the developer's settings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,13 +106,7 @@ def client_environment(stub: Stub) -> dict[str, str]:
         "AWS_ENDPOINT_URL": stub.url,
         "AWS_CA_BUNDLE": str(stub.certificate),
         "SSL_CERT_FILE": str(stub.certificate),
-        "AWS_ACCESS_KEY_ID": "test",
-        "AWS_SECRET_ACCESS_KEY": "test",
-        "AWS_DEFAULT_REGION": "us-east-1",
-        "AWS_REGION": "us-east-1",
-        "AWS_CONFIG_FILE": os.devnull,
-        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
-        "AWS_EC2_METADATA_DISABLED": "true",
+        **DUMMY_KEYS,
         "NO_PROXY": "127.0.0.1,localhost",
     }
 

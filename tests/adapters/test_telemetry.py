@@ -108,19 +108,19 @@ def test_no_duration_is_lost_beyond_what_a_line_takes(output: Output) -> None:
 def test_an_invocation_that_fails_still_writes_its_metrics(output: Output) -> None:
     def fail() -> None:
         with output.telemetry.invocation("i-1"):
-            output.telemetry.count("requests_settled")
+            output.telemetry.count("requests_retired")
             raise KeyError
 
     with pytest.raises(KeyError):
         fail()
-    assert output.lines[0]["requests_settled"] == 1
+    assert output.lines[0]["requests_retired"] == 1
 
 
 def test_sums_begin_anew_with_each_invocation(output: Output) -> None:
     for _ in range(2):
         with output.telemetry.invocation("i"):
-            output.telemetry.count("requests_settled")
-    assert [line["requests_settled"] for line in output.lines] == [1, 1]
+            output.telemetry.count("requests_retired")
+    assert [line["requests_retired"] for line in output.lines] == [1, 1]
 
 
 def test_every_invocation_writes_a_line(output: Output) -> None:

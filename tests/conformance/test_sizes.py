@@ -5,6 +5,8 @@ from datetime import timedelta
 
 import pytest
 
+from bench.meter.capacity import write_units
+from bench.meter.sizes import item_bytes
 from notify_core.adapters.dynamodb.items import NoticeItem, RequestItem
 from notify_core.adapters.dynamodb.notices import notice_item
 from notify_core.adapters.dynamodb.requests import request_item
@@ -20,7 +22,6 @@ from notify_core.domain.request import Audience, Exclusion, ManifestEntry, Plann
 from notify_core.domain.send_result import Delivered
 from tests.conformance.backends import Stores, fresh_workspace
 from tests.conformance.builders import NOON, a_request, accepted, at
-from tests.conformance.sizes import item_size_bytes, write_units
 
 LONG = "i" * 64
 LIMIT_BYTES = 400 * 1024
@@ -50,7 +51,7 @@ def finished(notice: Notice, channel: Channel) -> Notice:
 
 
 def notice_bytes(notice: Notice) -> int:
-    return item_size_bytes(notice_item(NoticeItem, notice).serialize())
+    return item_bytes(notice_item(NoticeItem, notice).serialize())
 
 
 def test_a_delivered_chat_notice_with_the_longest_names_costs_one_unit() -> None:
@@ -121,7 +122,7 @@ def a_largest_request(workspace: WorkspaceId) -> Request:
 
 def test_the_largest_request_is_far_below_the_limit_of_a_row(stores: Stores) -> None:
     request = a_largest_request(fresh_workspace())
-    assert item_size_bytes(request_item(RequestItem, request).serialize()) < LIMIT_BYTES * 0.7
+    assert item_bytes(request_item(RequestItem, request).serialize()) < LIMIT_BYTES * 0.7
     stores.requests.put(request, None)
     assert stores.requests.get(request.workspace_id, request.request_id) == request
 
@@ -129,7 +130,7 @@ def test_the_largest_request_is_far_below_the_limit_of_a_row(stores: Stores) -> 
 def test_data_that_takes_most_room_as_ascii_fits_too(stores: Stores) -> None:
     """A lone surrogate makes all of the data ASCII."""
     request = replace(a_largest_request(fresh_workspace()), data={"text": "é" * (DATA_BYTES_MAX // 2 - 20) + "\ud800"})
-    assert item_size_bytes(request_item(RequestItem, request).serialize()) < LIMIT_BYTES
+    assert item_bytes(request_item(RequestItem, request).serialize()) < LIMIT_BYTES
     stores.requests.put(request, None)
     assert stores.requests.get(request.workspace_id, request.request_id) == request
 
@@ -146,6 +147,6 @@ def test_a_request_for_two_hundred_people_takes_few_units() -> None:
         a_request(WorkspaceId("acme"), version=0, audience=Audience(teams=("everyone",))), *entries, now=NOON
     )
     item = request_item(RequestItem, request).serialize()
-    assert write_units(item_size_bytes(item)) == 4
+    assert write_units(item_bytes(item)) == 4
     assert request.expires_at == NOON + timedelta(days=7)
     assert Actor.PROCESSOR == request.caused_by

@@ -23,6 +23,7 @@ from moto.core.responses import ActionContext, ActionResult
 from moto.dynamodb.models import dynamodb_backends
 from moto.dynamodb.responses import DynamoHandler
 
+from infra.specs import Table
 from notify_core.adapters.dynamodb import CLIENT_CONFIG
 from notify_core.adapters.memory import FixedClock
 from notify_core.adapters.sqs import CLIENT_CONFIG as SQS_CONFIG
@@ -248,7 +249,7 @@ class Cloud:
     def empty(self, aws: Aws) -> None:
         """Begin a run."""
         self._aws = aws
-        for table in ("registry", "directory", "requests", "notices"):
+        for table in Table:
             self.table(table).items.clear()
 
     def table(self, name: str) -> Any:

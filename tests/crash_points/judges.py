@@ -22,7 +22,9 @@ from tests.simulation.checkers import (
     REQUEST_MOVES,
     STATUS_MOVES,
     Violation,
+    first_status,
     is_unread,
+    notice_event,
     state_of,
 )
 
@@ -107,12 +109,13 @@ class Judges:
         before = self.notices.get(key)
         name = f"notice of {after.recipient} {after.notice_id[-6:]}"
         self.check(after.version == (before.version if before else 0) + 1, f"{name}: version {after.version}")
-        source, target = before.status.value if before else self._first_status(after), after.status.value
+        begun_by = self.requests[after.contributors[0].request_id]
+        source, target = before.status.value if before else first_status(after, begun_by), after.status.value
         if before is None:
             self.moves["notice", "create", f"pending -> {source}"] += 1
         if source != target:
             self.check(target in STATUS_MOVES[source], f"{name}: status moved {source} -> {target}")
-            self.moves["notice", _notice_event(source, target), f"{source} -> {target}"] += 1
+            self.moves["notice", notice_event(source, target), f"{source} -> {target}"] += 1
         if after.ended and not (before and before.ended):
             self.check(not self._carrying(after), f"{name} ended ({after.ended}) though a contributor carries it")
         ids = [item.request_id for item in after.contributors]
@@ -120,16 +123,6 @@ class Judges:
         self.check(before is None or {c.request_id for c in before.contributors} <= set(ids), f"{name} lost one")
         self._check_deliveries(name, before, after)
         self.notices[key] = after
-
-    def _first_status(self, notice: Notice) -> str:
-        """What a notice begins as, by the plan of the request that began it."""
-        plan = next(
-            entry.plan
-            for entry in self.requests[notice.contributors[0].request_id].manifest
-            if entry.recipient == notice.recipient
-        )
-        states = {planned.state.value for planned in plan}
-        return "routed" if "queued" in states else "delivered" if "delivered" in states else "no_channel"
 
     def _check_deliveries(self, name: str, before: Notice | None, after: Notice) -> None:
         was = {item.channel: item for item in before.deliveries} if before else {}
@@ -267,14 +260,6 @@ class Judges:
         recorded = {request.request_key for request in self.requests.values()}
         missing = set(keys) - recorded
         self.check(not missing, f"{sorted(missing)} published and never recorded")
-
-
-def _notice_event(source: str, target: str) -> str:
-    if target in {"superseded", "expired"}:
-        return target.removesuffix("d")
-    if source in {"failed", "partially_delivered"}:
-        return "retry" if target in {"routed", "delivering"} else "receive"
-    return "progress"
 
 
 def _circuit(state: ChannelState | None) -> str:

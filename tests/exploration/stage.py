@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import zip_longest
 from typing import Any, Final, NamedTuple, cast
 
-from notify_core.adapters.memory import MemoryDatabase, memory_ports
+from notify_core.adapters.memory import FixedClock, MemoryDatabase, memory_ports
 from notify_core.adapters.memory.table import Table
 from notify_core.application.ports import Conflict, Head, Outgoing, Ports
 from notify_core.domain.channel import Channel
@@ -113,16 +113,6 @@ def frozen(value: Any) -> Hashable:
     return unchanged
 
 
-class _Clock:
-    """The stores' clock."""
-
-    def __init__(self) -> None:
-        self.at = BEGIN
-
-    def now(self) -> datetime:
-        return self.at
-
-
 class Seen(NamedTuple):
     """One thing that a call may come to."""
 
@@ -139,9 +129,9 @@ class Stage:
     """The stores, queues and providers, set to one state after another."""
 
     def __init__(self, *, changing: frozenset[str], eventual: bool, provider: tuple[str, ...]) -> None:
-        self.clock = _Clock()
+        self.clock = FixedClock(BEGIN)
         self.database = MemoryDatabase(self)
-        self.plain = memory_ports(cast("Any", self.clock), self.database)
+        self.plain = memory_ports(self.clock, self.database)
         self.rows = Numbers()
         self.letters = Numbers()
         self.outgoing = Numbers()

@@ -12,9 +12,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any, Final
@@ -185,14 +183,12 @@ def test_every_delivery_ends_and_the_record_is_the_truth_whatever_fails(
         Case(name=f"{number}", workspace=f"{workspace}-{number}", faults=mixed(random))
         for number in range(DELIVERIES // PEOPLE)
     ]
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(partial(prepare, stack, stores), cases))
     everyone = {"people": [f"p{number}" for number in range(PEOPLE)]}
     with proxy.injecting(RULES):
         with killing(stack, random) as killed:
             for case in cases:
+                prepare(stack, stores, case)
                 stack.send_all("requests", [publication(case.workspace, everyone)] * random.choice((1, 1, 2)))
-                time.sleep(1)
                 stack.wait_until(lambda: stack.depth("chat") < BACKLOG_MAX, timeout_seconds=seconds_max)
             stack.wait_until(lambda: stack.depth("chat") < FEW, timeout_seconds=seconds_max)
         stack.wait_until_quiet(timeout_seconds=seconds_max)

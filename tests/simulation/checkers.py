@@ -118,6 +118,22 @@ DELIVERY_EVENTS = {
 FAILURES = {"attempts_exhausted": "exhaust", "outcome_unknown": "lose"}
 
 
+def first_status(notice: Notice, request: Request) -> str:
+    """What a notice begins as: by the plan of the request that began it."""
+    plan = next(entry.plan for entry in request.manifest if entry.recipient == notice.recipient)
+    states = {planned.state.value for planned in plan}
+    return "routed" if "queued" in states else "delivered" if "delivered" in states else "no_channel"
+
+
+def notice_event(source: str, target: str) -> str:
+    """What moved a notice's status."""
+    if target in {"superseded", "expired"}:
+        return target.removesuffix("d")
+    if source in {"failed", "partially_delivered"}:
+        return "retry" if target in {"routed", "delivering"} else "receive"
+    return "progress"
+
+
 def state_of(item: Any) -> str:
     """A delivery's state, with the reason of a failure that the platform gave itself."""
     if item.state == "failed" and item.reason in OWN_REASONS:
@@ -311,7 +327,9 @@ class Checkers:
 
     def _check_status(self, name: str, before: Notice | None, after: Notice) -> None:
         if before is None:
-            source = self._first_status(after)
+            request = self.database.requests.get((after.workspace_id, after.contributors[0].request_id))
+            assert request is not None
+            source = first_status(after, request)
             self.moves["notice", "create", f"pending -> {source}"] += 1
         else:
             source = before.status.value
@@ -322,21 +340,7 @@ class Checkers:
             return
         if target not in STATUS_MOVES[source]:
             self.fail(f"{name}: status moved {source} -> {target}")
-        if target in {"superseded", "expired"}:
-            event = target.removesuffix("d")
-        elif source in {"failed", "partially_delivered"}:
-            event = "retry" if target in {"routed", "delivering"} else "receive"
-        else:
-            event = "progress"
-        self.moves["notice", event, f"{source} -> {target}"] += 1
-
-    def _first_status(self, notice: Notice) -> str:
-        """What a notice begins as: by the plan of the request that began it."""
-        request = self.database.requests.get((notice.workspace_id, notice.contributors[0].request_id))
-        assert request is not None
-        plan = next(entry.plan for entry in request.manifest if entry.recipient == notice.recipient)
-        states = {planned.state.value for planned in plan}
-        return "routed" if "queued" in states else "delivered" if "delivered" in states else "no_channel"
+        self.moves["notice", notice_event(source, target), f"{source} -> {target}"] += 1
 
     def _check_deliveries(self, name: str, before: Notice | None, after: Notice) -> None:
         was = {item.channel: item for item in before.deliveries} if before else {}

@@ -73,7 +73,7 @@ OVERDUE_SECONDS: Final = 30
 """A deferred delivery whose time passed this long ago has lost its message."""
 KEEP_CLOSED_SECONDS: Final = 90 * DAY_SECONDS
 AUDIT_LATELY_SECONDS: Final = 2 * DAY_SECONDS
-"""How long after a request was recorded, and after it closed, every night's audit looks at it."""
+"""How long after it was closed every night's audit looks at a request."""
 AUDIT_TURN_DAYS: Final = 28
 """In how many nights the audit looks once at each older request."""
 

@@ -95,7 +95,6 @@ class Item(Model):
 
     def __init__(self, pk: str | None = None, sk: str | None = None, **attributes: Any) -> None:
         """A row of these values, None being as good as absent."""
-        attributes.pop("_user_instantiated", None)  # said by pynamodb
         given = {"pk": pk, "sk": sk, **attributes}
         self.attribute_values = {name: value for name, value in given.items() if value is not None}
         if unknown := self.attribute_values.keys() - _attributes(type(self)).keys():
