@@ -5,6 +5,7 @@ import socket
 import struct
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from notify_core.application.ports import Outgoing
@@ -31,6 +32,8 @@ class Provider:
     behaviours: list[Behaviour] = field(default_factory=list)
     requests: list[Request] = field(default_factory=list)
     connections: int = 0
+    ended: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
+    """Released whenever a connection has ended."""
 
     def does(self, *behaviours: Behaviour) -> None:
         self.behaviours = list(behaviours)
@@ -91,15 +94,13 @@ def _read_request(stream) -> Request | None:  # noqa: ANN001  (a socket's file)
 
 
 def _serve(connection: socket.socket, provider: Provider) -> None:
-    with connection, connection.makefile("rb") as stream:
-        try:
-            while (request := _read_request(stream)) is not None:
-                provider.requests.append(request)
-                provider.next()(connection)
-                if request.headers.get("connection", "").lower() == "close":
-                    return
-        except OSError:
-            return
+    with suppress(OSError), connection, connection.makefile("rb") as stream:
+        while (request := _read_request(stream)) is not None:
+            provider.requests.append(request)
+            provider.next()(connection)
+            if request.headers.get("connection", "").lower() == "close":
+                break
+    provider.ended.release()
 
 
 def accept(listener: socket.socket, provider: Provider) -> None:

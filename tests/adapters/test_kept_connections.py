@@ -66,6 +66,7 @@ def test_a_connection_that_slack_ended_is_not_used_again(provider: Provider, end
     provider.does(ending, POSTED)
     sending = sender(provider.url)
     sending.send(make_outgoing())
+    assert provider.ended.acquire(timeout=5)
     assert sending.send(make_outgoing()) == DELIVERED
     assert (len(provider.requests), provider.connections) == (2, 2)
 
