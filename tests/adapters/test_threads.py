@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from notify_core.adapters.threads import ThreadGather
+from notify_core.application.ports import STORE_CALLS_AT_ONCE
 
 
 @pytest.fixture
@@ -32,7 +33,37 @@ def test_a_single_task_stays_in_its_thread(gather: ThreadGather) -> None:
 
 def test_tasks_run_at_the_same_time(gather: ThreadGather) -> None:
     meeting = threading.Barrier(5, timeout=5)
-    gather([meeting.wait] * 5)
+    gather([meeting.wait] * 5, at_once=5)
+
+
+def test_no_more_tasks_run_at_the_same_time_than_asked_for(gather: ThreadGather) -> None:
+    lock = threading.Lock()
+    running = most = 0
+
+    def run() -> None:
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+        time.sleep(0.005)
+        with lock:
+            running -= 1
+
+    gather([run] * 20, at_once=2)
+    assert most == 2
+    gather([run] * 20)
+    assert most == STORE_CALLS_AT_ONCE
+
+
+@pytest.mark.timeout(20)
+def test_a_thread_that_is_ended_from_outside_ends_the_call(gather: ThreadGather) -> None:
+    """SystemExit is no Exception, and whoever waits for its task must not wait for ever."""
+
+    def leave() -> None:
+        raise SystemExit
+
+    with pytest.raises(SystemExit):
+        gather([lambda: time.sleep(0.05), leave, leave], at_once=3)
 
 
 def test_the_first_failure_is_raised_once_every_task_has_ended(gather: ThreadGather) -> None:
@@ -77,7 +108,7 @@ def test_tasks_that_gather_again_never_wait_for_each_other(gather: ThreadGather)
 @pytest.mark.timeout(20)
 def test_a_gathering_task_still_has_its_tasks_run_at_the_same_time(gather: ThreadGather) -> None:
     meeting = threading.Barrier(3, timeout=5)
-    assert len(gather([lambda: len(gather([meeting.wait] * 3)), lambda: 0])) == 2
+    assert len(gather([lambda: len(gather([meeting.wait] * 3, at_once=3)), lambda: 0])) == 2
 
 
 @pytest.mark.timeout(20)

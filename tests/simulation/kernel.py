@@ -174,8 +174,8 @@ class Kernel:
         self.after(seconds, wake)
         self._hub.switch()
 
-    def gather(self, tasks: Sequence[Callable[[], T]]) -> list[T]:
-        """ports.Gather: the tasks interleave like everything else; the first failure is raised once all have ended."""
+    def gather(self, tasks: Sequence[Callable[[], T]], *, at_once: int = 0) -> list[T]:
+        """ports.Gather: all tasks interleave like everything else; the first failure is raised once all have ended."""
         if len(tasks) <= 1:
             return [task() for task in tasks]
         if self.is_calm and len(self._ready) == 1:

@@ -220,7 +220,9 @@ def _session() -> Any:  # noqa: ANN401  (botocore's, imported when it is made)
 
 def _client(service: str, config: "Config | None" = None) -> Any:  # noqa: ANN401  (made from the service's model)
     with _MAKING:  # a session makes one client at a time
-        return _session().create_client(service, config=config)
+        client = _session().create_client(service, config=config)
+    client._ruleset_resolver = None  # noqa: SLF001  (its address stays; else every call asks again, at a twentieth)
+    return client
 
 
 @lru_cache

@@ -1,9 +1,11 @@
 """Doing several things at once, in threads."""
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from threading import Lock
 from typing import Final, TypeVar
+
+from notify_core.application.ports import STORE_CALLS_AT_ONCE
 
 T = TypeVar("T")
 
@@ -22,16 +24,16 @@ class ThreadGather:
         self._pool: ThreadPoolExecutor | None = None
         self._lock = Lock()
 
-    def __call__(self, tasks: Sequence[Callable[[], T]]) -> list[T]:
+    def __call__(self, tasks: Sequence[Callable[[], T]], *, at_once: int = STORE_CALLS_AT_ONCE) -> list[T]:
         """Each task's value, in order, once all have ended; the first failure is raised after that."""
-        if not tasks:
-            return []
-        if len(tasks) == 1:
-            return [tasks[0]()]
-        pool = self._started()
-        others = [(task, pool.submit(task)) for task in tasks[1:]]
-        ended = [_run(tasks[0]), *(_finish(task, future) for task, future in others)]
-        return [future.result() for future in ended]
+        ends: list[Future[T]] = [Future() for _ in tasks]
+        left = iter(list(zip(tasks, ends, strict=True)))
+        helpers = [self._started().submit(_work_off, left) for _ in range(min(at_once, len(tasks)) - 1)]
+        _work_off(left)
+        for helper in helpers:
+            helper.cancel()  # nothing is left for one that no thread has begun
+        wait(ends)
+        return [end.result() for end in ends]
 
     def _started(self) -> ThreadPoolExecutor:
         with self._lock:
@@ -47,17 +49,10 @@ class ThreadGather:
             pool.shutdown()
 
 
-def _finish(task: Callable[[], T], future: Future[T]) -> Future[T]:
-    if future.cancel():
-        return _run(task)
-    future.exception()
-    return future
-
-
-def _run(task: Callable[[], T]) -> Future[T]:
-    future: Future[T] = Future()
-    try:
-        future.set_result(task())
-    except Exception as failure:  # noqa: BLE001  (raised again once every task has ended)
-        future.set_exception(failure)
-    return future
+def _work_off(left: Iterator[tuple[Callable[[], T], Future[T]]]) -> None:
+    """Run what is left, one after the other; several threads may share an iterator, and each task is one's."""
+    for task, end in left:
+        try:
+            end.set_result(task())
+        except BaseException as failure:  # noqa: BLE001  (raised again once every task has ended)
+            end.set_exception(failure)
