@@ -29,9 +29,9 @@ from tests.local.conftest import bring_up, run_local
 from tests.local.crowd import PEOPLE, Case, mixed, prepare, publication, states_at_the_end
 
 DELIVERIES: Final = int(os.environ.get("DELIVERIES") or 10_000)
-KILL_EVERY_SECONDS: Final = 2
-BACKLOG_MAX: Final = 300
-"""Deliveries waiting at most before the next request is published."""
+KILL_EVERY_SECONDS: Final = 10
+BACKLOG_MAX: Final = 1_000
+"""Deliveries waiting at most before the next request is published; those of a killed function wait for minutes."""
 FEW: Final = 50
 """Deliveries still waiting when the last function has been killed."""
 KINDS: Final = 10
