@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 from typing import Any, Final
@@ -170,6 +171,12 @@ def _workers(emulator: int) -> Iterator[tuple[int, str]]:
 # ---------------------------------------------------------------- the run
 
 
+def tell(text: str) -> None:
+    """How far the run is, as it goes on: it takes most of an hour."""
+    sys.stdout.write(f"{datetime.now(tz=UTC):%H:%M:%S} {text}\n")
+    sys.stdout.flush()
+
+
 @pytest.mark.timeout(3600)
 def test_every_delivery_ends_and_the_record_is_the_truth_whatever_fails(
     faulty: tuple[Stack, FaultProxy], workspace: str
@@ -186,11 +193,13 @@ def test_every_delivery_ends_and_the_record_is_the_truth_whatever_fails(
     everyone = {"people": [f"p{number}" for number in range(PEOPLE)]}
     with proxy.injecting(RULES):
         with killing(stack, random) as killed:
-            for case in cases:
+            for number, case in enumerate(cases, start=1):
                 prepare(stack, stores, case)
                 stack.send_all("requests", [publication(case.workspace, everyone)] * random.choice((1, 1, 2)))
                 stack.wait_until(lambda: stack.depth("chat") < BACKLOG_MAX, timeout_seconds=seconds_max)
+                tell(f"{number} of {len(cases)} requests published, {stack.depth('chat')} messages waiting")
             stack.wait_until(lambda: stack.depth("chat") < FEW, timeout_seconds=seconds_max)
+        tell("no more faults nor deaths")
         stack.wait_until_quiet(timeout_seconds=seconds_max)
     ended = states_at_the_end(stack, {case.workspace: PEOPLE for case in cases}, seconds_max=seconds_max)
 

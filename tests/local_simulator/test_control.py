@@ -52,6 +52,14 @@ def test_a_fault_that_makes_no_sense_is_refused_by_field(
     assert simulator.faults() == []
 
 
+def test_a_fault_is_answered_alone(simulator: SimulatorClient) -> None:
+    """However many are still to come: a run may ask for thousands."""
+    simulator.fault("chat", "throttle")
+    added = simulator.ask("POST", "faults", {"channel": "chat", "fault": "hang", "to": "U0ANA"})
+    assert (added["fault"], added["to"], added["times_left"]) == ("hang", "U0ANA", 1)
+    assert simulator.faults()[1:] == [added]
+
+
 def test_the_faults_still_to_come_are_listed(simulator: SimulatorClient) -> None:
     simulator.fault("chat", "throttle", to="U0ANA", times=3, retry_after=30)
     simulator.fault("text", "reject", code="ConflictException:RESOURCE_NOT_ACTIVE", times=None)

@@ -91,8 +91,9 @@ class Control:
         return json_answer(self._faults.remaining())
 
     def _add_fault(self, request: Request) -> Answer:
-        self._faults.add(_body(FaultBody, request).to_fault())
-        return self._list_faults(request)
+        fault = _body(FaultBody, request).to_fault()
+        self._faults.add(fault)
+        return json_answer(fault.to_json())
 
     def _remove_faults(self, request: Request) -> Answer:
         self._faults.clear()

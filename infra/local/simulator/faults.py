@@ -63,6 +63,20 @@ class Fault:
             return self.to is None and self.channel in SLACK_CHANNELS
         return self.channel == target.channel and self.to in (None, target.to)
 
+    def to_json(self) -> dict[str, object]:
+        """As a JSON object."""
+        return {
+            "channel": self.channel,
+            "to": self.to,
+            "call": self.call,
+            "fault": self.kind,
+            "times_left": self.times_left,
+            "code": self.code,
+            "retry_after": self.retry_after,
+            "after_seconds": self.after_seconds,
+            "probability": self.probability,
+        }
+
 
 class FaultBook:
     """The faults still to come, in the order they were asked for."""
@@ -89,7 +103,7 @@ class FaultBook:
     def remaining(self) -> list[dict[str, object]]:
         """The faults still to come, as JSON objects."""
         with self._lock:
-            return [_as_json(fault) for fault in self._faults]
+            return [fault.to_json() for fault in self._faults]
 
     def clear(self) -> None:
         """Forgets everything."""
@@ -150,17 +164,3 @@ def _dropped(perform: Callable[[], Answer], after_seconds: float) -> Cut:
 
 def _strikes(fault: Fault, call: str, target: Target | None) -> bool:
     return fault.concerns(call, target) and (fault.probability >= 1 or fault.chance.random() < fault.probability)
-
-
-def _as_json(fault: Fault) -> dict[str, object]:
-    return {
-        "channel": fault.channel,
-        "to": fault.to,
-        "call": fault.call,
-        "fault": fault.kind,
-        "times_left": fault.times_left,
-        "code": fault.code,
-        "retry_after": fault.retry_after,
-        "after_seconds": fault.after_seconds,
-        "probability": fault.probability,
-    }
