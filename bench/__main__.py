@@ -20,6 +20,7 @@ from bench import (
     functions,
     growth,
     imports,
+    mended,
     page,
     report,
     worker_cpu,
@@ -39,6 +40,7 @@ BENCHMARKS: Final[Mapping[str, Callable[[], Result]]] = {
     "growth": growth.run,
     "footprint": footprint.run,
     "worker_cpu": worker_cpu.run,
+    "mended": mended.run,
 }
 """In the order in which one needs what another found."""
 LETTERS: Final[Mapping[str, tuple[str, ...]]] = {

@@ -141,7 +141,8 @@ def rss_mb() -> float:
     return pages * resource.getpagesize() / 2**20
 
 
-def _work(plan: Plan) -> Timing:
+def work(plan: Plan) -> Timing:
+    """Work the plan off in this process."""
     log = sys.stdout = StringIO()
     handler, context = load(plan.folder), Context()
 
@@ -174,7 +175,7 @@ def _work(plan: Plan) -> Timing:
 
 def _main() -> None:
     out = sys.stdout
-    timing = _work(Plan(**json.load(sys.stdin)))
+    timing = work(Plan(**json.load(sys.stdin)))
     sys.stdout = out
     print(json.dumps(asdict(timing)))
 
