@@ -132,8 +132,8 @@ def _report(modules: Sequence[str]) -> int:
             if key not in reasons:
                 unexplained.append(f"{key[0]}: {key[1]}" + (" (no test)" if mutant.verdict == NO_TESTS else ""))
     _print_line("all", total)
-    stale = [f"{function}: {change}" for function, change in reasons if function.partition(".")[0] in modules]
-    stale = [line for line in stale if tuple(line.split(": ", 1)) not in explained]
+    asked = tuple(f"{module}." for module in modules)
+    stale = [": ".join(key) for key in reasons if key[0].startswith(asked) and key not in explained]
     for title, lines in (("survive without a reason", unexplained), ("have a reason and don't survive", stale)):
         print(f"\n{len(lines)} {title}")
         print("\n".join(f"  {line}" for line in lines))
