@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from infra.local.simulator.slack_rules import are_too_long, block_errors
+from notify_core.domain.problem import Problem, ProblemCode
 from notify_core.domain.rendering.block_kit import check_blocks, with_more
 
 Block = dict[str, Any]
@@ -84,17 +85,57 @@ def test_what_slack_refuses_in_a_block_is_a_problem(at_most: Block, beyond: Bloc
     assert found(beyond) == [(field, code)]
 
 
+@pytest.mark.parametrize(
+    ("block", "field", "code", "message"),
+    [
+        (header(151), "b.0.text.text", ProblemCode.TOO_LONG, "shorten it to 150 characters; it has 151"),
+        (context(11, 1), "b.0.elements", ProblemCode.TOO_MANY, "list at most 10 of them"),
+        (
+            section(0),
+            "b.0.text.text",
+            ProblemCode.EMPTY,
+            "Slack refuses an empty text here; leave the block out, or fill it",
+        ),
+    ],
+)
+def test_a_problem_of_a_block_says_what_to_do(block: Block, field: str, code: ProblemCode, message: str) -> None:
+    assert list(check_blocks([block], "b", folds=False)) == [Problem(field=field, code=code, message=message)]
+
+
+def test_what_has_no_limit_of_its_own_is_left_as_it_is() -> None:
+    runs = [{"type": "text", "text": "x" * 5_000}, *[{"type": "text", "text": ""}] * 30]
+    rich_text = {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": runs}]}
+    assert (found(rich_text), block_errors([rich_text])) == ([], [])
+
+
 @pytest.mark.parametrize(("folds", "most"), [(False, 50), (True, 49)])
 def test_a_definition_that_folds_keeps_a_block_for_how_many_more_there_are(*, folds: bool, most: int) -> None:
     divider = {"type": "divider"}
     assert found(*[divider] * most, folds=folds) == []
-    assert found(*[divider] * (most + 1), folds=folds) == [("b", "too_many")]
+    assert list(check_blocks([divider] * (most + 1), "b", folds=folds)) == [
+        Problem(field="b", code=ProblemCode.TOO_MANY, message=f"use at most {most} blocks")
+    ]
 
 
-def test_all_texts_together_have_a_limit() -> None:
-    longest = [section(2_900) for _ in range(4)]
-    assert (found(*longest), are_too_long(list(longest))) == ([], False)
-    assert found(*longest, section(300)) == [("b", "too_long")]
+@pytest.mark.parametrize(("folds", "room"), [(False, 12_000), (True, 11_900)])
+def test_all_texts_together_have_a_limit_and_a_definition_that_folds_keeps_some_of_it(
+    *, folds: bool, room: int
+) -> None:
+    """Every text counts, names of types too, and a block for 20; a flag doesn't."""
+
+    def blocks(characters: int) -> list[Block]:
+        first = section(characters - 4 * (20 + len("section") + len("mrkdwn")) - 3 * 2_960)
+        first["text"]["verbatim"] = True
+        return [first, *[section(2_960)] * 3]
+
+    assert (found(*blocks(room), folds=folds), are_too_long(list(blocks(room)))) == ([], False)
+    assert list(check_blocks(blocks(room + 1), "b", folds=folds)) == [
+        Problem(
+            field="b",
+            code=ProblemCode.TOO_LONG,
+            message=f"shorten the blocks to {room} characters in all, not {room + 1}",
+        )
+    ]
 
 
 def test_how_many_more_there_are_is_said_below_and_within_the_limits() -> None:

@@ -1,5 +1,8 @@
 """Remembering what was compiled: never for other content, never without bound."""
 
+from collections.abc import Callable
+from typing import ClassVar
+
 from notify_core.domain.memo import Memo
 from tests.builders import a_definition
 
@@ -9,11 +12,24 @@ class Compiler:
 
     def __init__(self) -> None:
         self.compiled: list[str] = []
-        self.memo = Memo[str, str](lambda definition: definition.title, self._compile)
+        self.memo = Memo[list[str], str](lambda definition: [definition.title], self._compile)
 
-    def _compile(self, source: str) -> str:
-        self.compiled.append(source)
-        return source.upper()
+    def _compile(self, source: list[str]) -> str:
+        (title,) = source
+        self.compiled.append(title)
+        return title.upper()
+
+
+class Interrupted(str):
+    """A key that lets another thread take its turn, once, when it is looked up."""
+
+    __slots__ = ()
+    turns: ClassVar[list[Callable[[], object]]] = []
+
+    def __hash__(self) -> int:
+        while self.turns:
+            self.turns.pop()()
+        return super().__hash__()
 
 
 def test_the_same_content_is_compiled_once() -> None:
@@ -37,3 +53,13 @@ def test_the_oldest_is_forgotten_first() -> None:
     assert len(compiler.compiled) == 65
     compiler.memo.of(a_definition(version=0))
     assert len(compiler.compiled) == 66
+
+
+def test_two_threads_may_forget_the_same_definition() -> None:
+    compiler = Compiler()
+    compiler.memo.of(a_definition(key=Interrupted("invoice.oldest")))
+    for version in range(63):
+        compiler.memo.of(a_definition(version=version))
+    Interrupted.turns.append(lambda: compiler.memo.of(a_definition(version=63)))
+    assert compiler.memo.of(a_definition(version=64, title="Due")) == "DUE"
+    assert not Interrupted.turns

@@ -22,6 +22,8 @@ from tests.builders import a_definition
 CONSOLE, CHAT, TEXT, HQ_CHANNEL = Channel.CONSOLE, Channel.CHAT, Channel.TEXT, Channel.SLACK_SYSTEM
 HOSTILE = "<!channel> & <https://evil.example|bank>"
 ESCAPED = "&lt;!channel&gt; &amp; &lt;https://evil.example|bank&gt;"
+QUOTED = """It's "n/a" & <b>"""
+QUOTED_ESCAPED = """It's "n/a" &amp; &lt;b&gt;"""
 
 
 def chat(text: str, *, blocks: list[Any] | None = None, **changes: Any) -> Definition:
@@ -98,6 +100,7 @@ def test_a_channel_shows_the_data_and_the_recipients_name(channel: Channel, cont
         ("{{ o.a is sequence }} {{ o is mapping }} {{ 'a' in o }} {{ 'z' in o }}", "true true true false"),
         ("{% macro row(x) %}<{{ x }}>{% endmacro %}{{ row(n) }}", "<7>"),
         ("{{ order['items'][0] }} {{ order.items|length }} {{ values }}", "pen 1 9"),
+        ("{{ keys }}{{ values }}", "89"),
         ("{{ o|length }} {{ l ~ o }} {{ [1, 'é'] == l }}", '2 [1, "é"]{"a": [1], "b": null} true'),
         ("{# a comment #}done", "done"),
     ],
@@ -115,6 +118,7 @@ def test_values_are_shown_as_a_reader_expects(template: str, shown: str) -> None
         "o": {"a": [1], "b": None},
         "empty": [],
         "order": {"items": ["pen"]},
+        "keys": 8,
         "values": 9,
     }
     assert in_chat(template, **data) == shown
@@ -182,14 +186,15 @@ def test_a_text_message_is_made_plain_and_its_parts_are_counted() -> None:
         ("{{ o.k }} {{ o['k'] }} {{ l[0] }}", f"{ESCAPED} {ESCAPED} {ESCAPED}"),
         ("{% for v in l %}{{ v }}{% endfor %}", ESCAPED),
         ("{% for k in keyed %}{{ k }}{% endfor %}", "&lt;k&gt;"),
+        ("{% set y %}*{% endset %}{{ y|replace('*', quoted) }}", QUOTED_ESCAPED),
+        ("{% set y %}<i>%s</i>{% endset %}{{ y|format(quoted) }}", f"<i>{QUOTED_ESCAPED}</i>"),
+        ("{% set y %}a b{% endset %}{{ y|split|join(quoted) }}", f"a{QUOTED_ESCAPED}b"),
         ("{{ recipient.name }}", "Ana &lt;3"),
     ],
 )
 def test_whatever_way_a_value_is_shown_it_is_escaped_once(template: str, shown: str) -> None:
-    content = render(
-        chat(template), CHAT, {"x": HOSTILE, "o": {"k": HOSTILE}, "l": [HOSTILE], "keyed": {"<k>": 1}}, "Ana <3", None
-    )
-    assert content == ChatContent(text=shown)
+    data = {"x": HOSTILE, "o": {"k": HOSTILE}, "l": [HOSTILE], "keyed": {"<k>": 1}, "quoted": QUOTED}
+    assert render(chat(template), CHAT, data, "Ana <3", None) == ChatContent(text=shown)
 
 
 @given(st.text(), st.text())
@@ -258,6 +263,7 @@ def test_blocks_without_templates_and_values_that_are_no_text_stay_as_they_are()
         ("{{ order.values }}", "order.values"),
         ("{{ order.__class__ }}", "order.__class__"),
         ("{{ self }}", "self"),
+        ("{% set empty = not ([]|first) %}", "a value"),
     ],
 )
 def test_an_undefined_variable_is_named(template: str, variable: str) -> None:
@@ -285,41 +291,55 @@ def test_an_undefined_variable_is_named(template: str, variable: str) -> None:
     ],
 )
 def test_a_template_that_takes_for_ever_is_stopped(template: str) -> None:
-    problem = problem_in_chat(template)
-    assert (problem.field, problem.code) == ("templates.chat.text", "template_too_expensive")
+    assert problem_in_chat(template) == Problem(
+        field="templates.chat.text",
+        code="template_too_expensive",
+        message="it takes too many steps; shorten its loops",
+    )
+
+
+_UNFIT = "line 1: the data doesn't fit the template (InvalidOperation)"
+_CALLED = "it calls a value like a function; use filters instead"
+_ALONE = "line 1: a template stands alone, and can't include another"
 
 
 @pytest.mark.timeout(10)
 @pytest.mark.parametrize(
-    "template",
+    ("template", "message"),
     [
-        "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}",
-        "{% for x in [[1]] recursive %}{{ loop([[1]]) }}{% endfor %}",
-        "{{ range(100000000) }}",
-        "{{ x + 1 }}",
-        "{{ x|nope }}",
-        "{{ nope(x) }}",
-        "{{ x is nope }}",
-        "{{ x.format(1) }}",
-        "{{ x|safe }}",
-        "{{ debug() }}",
-        "{{ 1 // 0 }}",
-        "{% include 'markup:templates.chat.text' %}",
-        "{% include x %}",
-        "{% import 'a' as a %}",
-        "{% extends 'a' %}",
-        "{{ order.clear() }}",
-        "{{ order.get('id') }}",
-        "{{ list.append(2) }}",
-        "{{ clear() }}",
+        ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", _UNFIT),
+        ("{% for x in [[1]] recursive %}{{ loop([[1]]) }}{% endfor %}", _UNFIT),
+        ("{{ range(100000000) }}", _UNFIT),
+        ("{{ x + 1 }}", _UNFIT),
+        ("{{ 1 // 0 }}", _UNFIT),
+        ("{{ clear() }}", _UNFIT),
+        ("\n{{ x|nope }}", "line 2: filter nope is unknown"),
+        ("{{ x|safe }}", "line 1: filter safe is unknown"),
+        ("{{ list|map('nope') }}", "line 1: the data doesn't fit the template (UnknownFilter)"),
+        ("{{ x is nope }}", "line 1: test nope is unknown"),
+        ("{{ nope(x) }}", "line 1: nope is unknown"),
+        ("{{ debug() }}", "line 1: debug is unknown"),
+        ("{{ x.format(1) }}", "line 1: string has no method named format"),
+        ("{{ order.clear() }}", _CALLED),
+        ("{{ order.get('id') }}", _CALLED),
+        ("{{ list.append(2) }}", _CALLED),
+        ("{% include 'markup:templates.chat.text' %}", _ALONE),
+        ("{% include x %}", _ALONE),
+        ("{% import 'a' as a %}", _ALONE),
+        ("{% extends 'a' %}", _ALONE),
     ],
 )
-def test_a_template_that_fails_is_a_problem_and_changes_nothing(template: str) -> None:
+def test_a_template_that_fails_is_a_problem_and_changes_nothing(template: str, message: str) -> None:
     data: dict[str, Any] = {"x": "S3CRET", "order": {"id": 1}, "list": [1]}
     before = deepcopy(data)
     problem = problem_in_chat(template, **data)
-    assert (problem.field, problem.code, data) == ("templates.chat.text", "template_error", before)
-    assert "S3CRET" not in problem.message
+    assert problem == Problem(field="templates.chat.text", code="template_error", message=message)
+    assert data == before
+
+
+def test_a_problem_names_its_field_whatever_that_is_called() -> None:
+    definition = chat("-", blocks=[{"type": "section", "text": {"type": "mrkdwn", "a:b": "{{ nope }}"}}])
+    assert refused(definition, CHAT) == [("templates.chat.blocks.0.text.a:b", "undefined_variable")]
 
 
 @pytest.mark.parametrize("template", ["{{ x", "{% if %}", "{% for %}", "{{ x | }}", "{% end %}", "{{ '"])
@@ -417,8 +437,11 @@ def test_a_console_body_may_come_out_empty() -> None:
 
 
 def test_values_are_counted_before_they_fill_the_memory() -> None:
-    problem = problem_in_chat("{{ x }}" * 500, x="x" * 30_000)
-    assert (problem.field, problem.code) == ("templates.chat.text", "too_long")
+    assert problem_in_chat("{{ x }}" * 500, x="x" * 30_000) == Problem(
+        field="templates.chat.text",
+        code="too_long",
+        message="it shows more than 20000 characters of values; show fewer or shorter ones",
+    )
 
 
 # ---------------------------------------------------------------- folded

@@ -31,6 +31,7 @@ from notify_core.domain.segments import count_segments, normalise
         ("a" * 70 + "ç", 2),
         ("ç" * 134, 2),
         ("ç" * 135, 3),
+        ("\uffff" * 70, 1),
         ("😀" * 35, 1),
         ("😀" * 36, 2),
         # A pair of units isn't split either: 33 of them fill 66 of 67.

@@ -35,7 +35,14 @@ def test_what_others_wrote_mentions_nobody_and_hides_no_link(text: str, escaped:
         ("ab &amp; cd", 4, "ab…"),
         ("see <https://a.example|here> now", 20, "see…"),
         ("see <https://a.example|here> now", 29, "see <https://a.example|here>…"),
+        ("see <https://a.example|a> or <https://b.example|b>", 40, "see <https://a.example|a> or…"),
+        ("<https://a.example|a> or <https://b.example|b> now", 49, "<https://a.example|a> or <https://b.example|b> n…"),
         ("a & b", 4, "a…"),
+        # An ampersand of the template's own is no entity, and what follows it stays.
+        ("Q & A for everybody", 12, "Q & A for e…"),
+        ("a & &amp; b", 8, "a &…"),
+        ("&lt;&gt;", 6, "&lt;…"),
+        ("&amp; co", 4, "…"),
         ("😀😀😀", 2, "😀…"),
     ],
 )

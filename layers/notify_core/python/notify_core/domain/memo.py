@@ -27,7 +27,7 @@ class Memo(Generic[Source, Compiled]):
         key = (definition.workspace_id, definition.key, definition.version)
         source = self._source(definition)
         kept = self._kept.get(key)
-        if kept is not None and (kept[0] is source or kept[0] == source):
+        if kept is not None and kept[0] == source:
             return kept[1]
         compiled = self._compile(source)
         if len(self._kept) >= _KEPT_MAX:

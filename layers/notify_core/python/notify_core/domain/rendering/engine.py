@@ -109,8 +109,10 @@ class Engine:
 
     def _source(self, name: str, span: tuple[int, int] | None) -> str:
         """What stands in a template between two of its bytes."""
-        first, last = span or (0, 0)
-        return self._sources[name][first:last].decode(errors="replace") or "a value"
+        if span is None:
+            return "a value"
+        first, last = span
+        return self._sources[name][first:last].decode()
 
 
 # ---------------------------------------------------------------- what the engine asks
@@ -122,8 +124,11 @@ def _nowhere(_wanted: str, _wanting: str) -> str:
 
 
 def _auto_escape(name: str) -> str | None:
-    """Marks what macros and set blocks give as markup already, where values are escaped as such."""
-    return "html" if name.startswith(MARKUP) else None
+    """Marks what macros and set blocks give as markup already, where values are escaped as such.
+
+    As `html`, the engine would escape by itself what a filter joins to it: Slack shows `&#x27;` as it is.
+    """
+    return MARKUP if name.startswith(MARKUP) else None
 
 
 class _State(Protocol):
