@@ -1,8 +1,10 @@
 """JSON Schema: what is accepted as one, what it says of data, and that no schema can be used to do harm."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema_rs import ValidationError
 
 from notify_core.domain.problem import Problem
 from notify_core.domain.schema import check_data, check_schema
@@ -11,11 +13,17 @@ from tests.builders import a_definition
 STRING = {"type": "string"}
 
 
-def nested(levels: int) -> dict[str, Any]:
-    schema: dict[str, Any] = {}
-    for _ in range(levels):
+def nested(times: int, innermost: dict[str, Any] | None = None) -> dict[str, Any]:
+    """A schema with one field, whose schema has one field …: each takes two levels."""
+    schema = innermost or {}
+    for _ in range(times):
         schema = {"properties": {"a": schema}}
     return schema
+
+
+def referred_to(schema: dict[str, Any], other: dict[str, Any] | None = None) -> dict[str, Any]:
+    """The schema as that of a field, which refers to it."""
+    return {"properties": {"a": {"$ref": "#/$defs/a"}, "b": other or {}}, "$defs": {"a": schema}}
 
 
 def chain(links: int, step: str = "allOf") -> dict[str, Any]:
@@ -48,6 +56,7 @@ def chain(links: int, step: str = "allOf") -> dict[str, Any]:
         {"$schema": "https://json-schema.org/draft/2019-09/schema"},
         {"properties": {"$ref": STRING, "$id": STRING, "type": STRING}},
         {"properties": {"name": {"pattern": "^[A-Za-z]{1,80}$"}, "free": True, "none": False}},
+        {"properties": {"name": {"pattern": "(a{100}){300}"}}},
         nested(20),
         chain(5),
     ],
@@ -57,47 +66,166 @@ def test_a_schema_of_data_is_accepted(schema: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("schema", "field", "code"),
+    ("schema", "field", "keyword"),
     [
-        ({"type": "nothing"}, "schema.type", "invalid_schema"),
-        ({"type": 7}, "schema.type", "invalid_schema"),
-        ({"required": "number"}, "schema.required", "invalid_schema"),
-        ({"properties": {"a": {"minLength": -1}}}, "schema.properties.a.minLength", "invalid_schema"),
-        ({"properties": []}, "schema.properties", "invalid_schema"),
-        ({"properties": {"a": {"pattern": "("}}}, "schema.properties.a.pattern", "invalid_schema"),
-        ({"properties": {"a": {"pattern": "(?=a)b"}}}, "schema.properties.a.pattern", "invalid_schema"),
-        ({"properties": {"a": {"pattern": "(a{1000}){1000}"}}}, "schema.properties.a.pattern", "invalid_schema"),
-        ({"const": "\ud800"}, "schema", "invalid_schema"),
-        ({"type": "array"}, "schema.type", "not_allowed"),
-        ({"type": ["string", "null"]}, "schema.type", "not_allowed"),
-        ({"$schema": "https://acme.example/own"}, "schema.$schema", "not_allowed"),
-        ({"$schema": 7}, "schema.$schema", "not_allowed"),
-        ({"properties": {"recipient": STRING}}, "schema.properties.recipient", "reserved_field"),
-        ({"$ref": "https://json-schema.org/draft/2020-12/schema"}, "schema.$ref", "invalid_reference"),
-        ({"$ref": "https://acme.example/order.json"}, "schema.$ref", "invalid_reference"),
-        ({"$ref": "file:///etc/passwd"}, "schema.$ref", "invalid_reference"),
-        ({"$ref": "#/$defs/nothing"}, "schema.$ref", "invalid_reference"),
-        ({"$ref": "#named"}, "schema.$ref", "invalid_reference"),
-        ({"$ref": "#"}, "schema.$ref", "invalid_reference"),
-        ({"$ref": "#/"}, "schema.$ref", "invalid_reference"),
-        ({"properties": {"a": {"$anchor": "named"}}}, "schema.properties.a.$anchor", "invalid_reference"),
-        ({"properties": {"a": {"$dynamicRef": "#x"}}}, "schema.properties.a.$dynamicRef", "invalid_reference"),
-        ({"properties": {"a": {"$id": "other"}}}, "schema.properties.a.$id", "invalid_reference"),
-        ({"$recursiveRef": "#"}, "schema.$recursiveRef", "invalid_reference"),
-        ({"properties": {"a": {"$ref": "#/properties/a"}}}, "schema.properties.a.$ref.$ref", "invalid_reference"),
-        (
-            {"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}},
-            "schema.$defs.a.$ref.$ref.$ref",
-            "invalid_reference",
-        ),
-        ({"properties": {"text": {"const": "x" * 33_000}}}, "schema", "too_large"),
-        (chain(12), "schema", "too_large"),
-        (chain(60), "schema", "too_deep"),
-        (nested(33), "schema", "too_deep"),
+        ({"type": "nothing"}, "schema.type", "anyOf"),
+        ({"type": 7}, "schema.type", "anyOf"),
+        ({"required": "number"}, "schema.required", "type"),
+        ({"properties": {"a": {"minLength": -1}}}, "schema.properties.a.minLength", "minimum"),
+        ({"properties": []}, "schema.properties", "type"),
+        ({"properties": {"a": {"pattern": 7}}}, "schema.properties.a.pattern", "type"),
+        ({"properties": {"pattern": 7}}, "schema.properties.pattern", "type"),
+        ({"$schema": "http://json-schema.org/draft-07/schema#", "$id": "%%%"}, "schema.$id", "format"),
+        ({"$id": 7}, "schema.$id", "type"),
     ],
 )
-def test_what_is_no_schema_of_data_is_refused_with_its_place(schema: dict[str, Any], field: str, code: str) -> None:
-    assert [(problem.field, problem.code) for problem in check_schema(schema)] == [(field, code)]
+def test_what_json_schema_does_not_allow_is_refused_with_its_place(
+    schema: dict[str, Any], field: str, keyword: str
+) -> None:
+    message = f"JSON Schema doesn't allow this value here ({keyword})"
+    assert check_schema(schema) == (Problem(field=field, code="invalid_schema", message=message),)
+
+
+@pytest.mark.parametrize(
+    ("schema", "field"),
+    [
+        ({"properties": {"a": {"pattern": "("}}}, "schema.properties.a.pattern"),
+        ({"properties": {"a": {"pattern": "(?=a)b"}}}, "schema.properties.a.pattern"),
+        ({"properties": {"a": {"pattern": "(a{100}){500}"}}}, "schema.properties.a.pattern"),
+        ({"properties": {"a": {"pattern": "(a{1000}){1000}"}}}, "schema.properties.a.pattern"),
+        ({"patternProperties": {"(?=a)b": STRING}}, "schema.patternProperties.(?=a)b"),
+    ],
+)
+def test_a_pattern_that_takes_more_than_linear_time_or_much_memory_is_refused(
+    schema: dict[str, Any], field: str
+) -> None:
+    message = "write a regular expression without look-around, back references and very large repetitions"
+    assert check_schema(schema) == (Problem(field=field, code="invalid_schema", message=message),)
+
+
+@pytest.mark.parametrize(
+    ("schema", "field"),
+    [
+        ({"$ref": "https://json-schema.org/draft/2020-12/schema"}, "schema.$ref"),
+        ({"$ref": "https://acme.example/order.json"}, "schema.$ref"),
+        ({"$ref": "file:///etc/passwd"}, "schema.$ref"),
+        ({"$ref": "#/$defs/nothing"}, "schema.$ref"),
+        ({"$ref": "order/$defs/a", "$defs": {"a": STRING}}, "schema.$ref"),
+        ({"$ref": "#/allOf/0", "allOf": [STRING]}, "schema.$ref"),
+        ({"$ref": "#named"}, "schema.$ref"),
+        ({"$ref": "#/"}, "schema.$ref"),
+        ({"properties": {"a": {"items": [{}, {"$ref": "#a"}]}}}, "schema.properties.a.items.1.$ref"),
+        # Validators read %61 as a, and what was measured would be another part.
+        ({"$ref": "#/$defs/%61", "$defs": {"%61": STRING, "a": {"$ref": "#/$defs/%61"}}}, "schema.$defs.a.$ref"),
+    ],
+)
+def test_a_reference_to_anything_but_a_named_part_is_refused(schema: dict[str, Any], field: str) -> None:
+    message = "refer to a part of this schema, as #/$defs/name; nothing else is read"
+    assert check_schema(schema) == (Problem(field=field, code="invalid_reference", message=message),)
+
+
+@pytest.mark.parametrize(
+    ("schema", "field"),
+    [
+        ({"properties": {"a": {"$anchor": "named"}}}, "schema.properties.a.$anchor"),
+        ({"properties": {"a": {"$dynamicAnchor": "named"}}}, "schema.properties.a.$dynamicAnchor"),
+        ({"properties": {"a": {"$dynamicRef": "#x"}}}, "schema.properties.a.$dynamicRef"),
+        ({"properties": {"a": {"$id": "other"}}}, "schema.properties.a.$id"),
+        ({"$recursiveRef": "#"}, "schema.$recursiveRef"),
+        ({"$recursiveAnchor": True}, "schema.$recursiveAnchor"),
+    ],
+)
+def test_what_leads_a_reference_elsewhere_is_refused(schema: dict[str, Any], field: str) -> None:
+    message = "name what is referred to under $defs, and refer to it as #/$defs/name"
+    assert check_schema(schema) == (Problem(field=field, code="invalid_reference", message=message),)
+
+
+@pytest.mark.parametrize(
+    ("schema", "field"),
+    [
+        ({"$ref": "#"}, "schema.$ref"),
+        ({"properties": {"a": {"$ref": "#/properties/a"}}}, "schema.properties.a.$ref.$ref"),
+        ({"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}}, "schema.$defs.a.$ref.$ref.$ref"),
+    ],
+)
+def test_a_reference_that_leads_back_to_itself_is_refused(schema: dict[str, Any], field: str) -> None:
+    message = "write the schema without recursion: this leads back to itself"
+    assert check_schema(schema) == (Problem(field=field, code="invalid_reference", message=message),)
+
+
+DIALECTS = (
+    "leave it out, or use one of: https://json-schema.org/draft/2020-12/schema, "
+    "https://json-schema.org/draft/2019-09/schema, http://json-schema.org/draft-07/schema"
+)
+
+
+@pytest.mark.parametrize(
+    ("schema", "problem"),
+    [
+        ({"$schema": "https://acme.example/own"}, ("schema.$schema", "not_allowed", DIALECTS)),
+        ({"$schema": 7}, ("schema.$schema", "not_allowed", DIALECTS)),
+        ({"type": "array"}, ("schema.type", "not_allowed", 'the data is an object: use "object"')),
+        ({"type": ["string", "null"]}, ("schema.type", "not_allowed", 'the data is an object: use "object"')),
+        (
+            {"properties": {"recipient": STRING}},
+            (
+                "schema.properties.recipient",
+                "reserved_field",
+                "templates call the person who is told so; choose another name",
+            ),
+        ),
+        (
+            {"const": "\ud800"},
+            ("schema", "invalid_schema", "this is no JSON Schema; check it with any validator"),
+        ),
+    ],
+)
+def test_a_schema_of_something_else_is_refused(schema: dict[str, Any], problem: tuple[str, str, str]) -> None:
+    field, code, message = problem
+    assert check_schema(schema) == (Problem(field=field, code=code, message=message),)
+
+
+def test_everything_in_the_way_of_a_purpose_is_told_at_once() -> None:
+    schema = {"type": "string", "properties": {"recipient": STRING}}
+    assert [problem.field for problem in check_schema(schema)] == ["schema.type", "schema.properties.recipient"]
+
+
+# ---------------------------------------------------------------- limits of schemas
+
+
+def test_a_schema_has_32_kilobytes_at_most() -> None:
+    longest = {"title": "x" * (32_768 - len('{"title": ""}'))}
+    assert check_schema(longest) == ()
+    message = "it may have 32768 bytes at most"
+    assert check_schema({"title": longest["title"] + "x"}) == (
+        Problem(field="schema", code="too_large", message=message),
+    )
+
+
+def test_a_schema_has_a_thousand_parts_at_most_with_its_references_written_out() -> None:
+    """The parts that the reference leads to count where it stands, and where they do."""
+    largest = {"properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"allOf": [{}] * 497}}}
+    assert check_schema(largest) == ()
+    message = "with its references written out it has 1001 parts; use 1000 at most"
+    assert check_schema({**largest, "not": {}}) == (Problem(field="schema", code="too_large", message=message),)
+    assert [problem.code for problem in check_schema(chain(12))] == ["too_large"]
+
+
+@pytest.mark.parametrize(
+    ("deepest", "too_deep"),
+    [
+        (nested(31, {"const": []}), nested(31, {"const": [[]]})),
+        (referred_to(nested(30)), referred_to(nested(30, {"const": []}))),
+        (referred_to(nested(30)), referred_to(nested(30), {"items": {"$ref": "#/$defs/a"}})),
+        (chain(5), chain(60)),
+    ],
+)
+def test_a_schema_nests_64_levels_at_most_with_its_references_written_out(
+    deepest: dict[str, Any], too_deep: dict[str, Any]
+) -> None:
+    assert check_schema(deepest) == ()
+    message = "with its references written out it nests deeper than 64 levels; simplify it"
+    assert check_schema(too_deep) == (Problem(field="schema", code="too_deep", message=message),)
 
 
 def test_a_long_chain_is_refused_in_whatever_order_it_is_written() -> None:
@@ -187,6 +315,24 @@ def test_what_is_wrong_with_data_is_named_with_the_remedy(
     assert problems_of(changes) == [problem]
 
 
+@pytest.mark.parametrize(
+    ("schema", "value", "message"),
+    [
+        ({"enum": ["früh", "spät"]}, "bald", 'use one of ["früh", "spät"]'),
+        ({"const": "é" * 198}, "", f'use "{"é" * 198}"'),
+        ({"const": "é" * 199}, "", f'use "{"é" * 199}'),
+        ({"pattern": "x" * 300}, "", f'match the pattern "{"x" * 199}'),
+        ({"multipleOf": 0.5}, 0.3, "use a multiple of 0.5"),
+        ({"minimum": 10**37}, 0, f"use at least {10**37}"),
+    ],
+)
+def test_what_the_schema_asks_is_quoted_as_it_was_written_200_characters_at_most(
+    schema: dict[str, Any], value: object, message: str
+) -> None:
+    definition = a_definition(schema={"properties": {"x": schema}})
+    assert [problem.message for problem in check_data(definition, {"x": value})] == [message]
+
+
 def test_everything_wrong_with_data_is_told_at_once() -> None:
     found = check_data(a_definition(schema=EVERYTHING), {"days": 0, "colour": "red", "kind": "x"})
     assert sorted((problem.field, problem.code) for problem in found) == [
@@ -214,6 +360,23 @@ def test_a_very_long_field_name_is_cut_in_a_problem() -> None:
     definition = a_definition(schema={"properties": {}, "additionalProperties": False})
     assert check_data(definition, {"n" * 9_000: 1}) == (
         Problem(field="data." + "n" * 195, code="unknown_field", message="remove this field"),
+    )
+
+
+def test_nothing_is_read_from_elsewhere_even_for_a_schema_that_was_never_checked(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "order.json"
+    elsewhere.write_text("{}", encoding="utf-8")
+    with pytest.raises(ValidationError, match="retrieving it failed"):
+        check_data(a_definition(schema={"$ref": elsewhere.as_uri()}), {})
+
+
+@pytest.mark.parametrize("values", [[1] * 12_498, [[1]] * 6_249, [{"a": 1}] * 6_249])
+def test_beyond_fifty_thousand_steps_only_the_first_problem_is_told(values: list[object]) -> None:
+    """Four schemas, and 12,500 values with the data itself and its list; then one more."""
+    definition = a_definition(schema={"properties": {"x": {"items": STRING}}})
+    assert len(check_data(definition, {"x": values})) == 100
+    assert check_data(definition, {"x": [*values, 1]}) == (
+        Problem(field="data.x.0", code="type", message="its type has to be string"),
     )
 
 

@@ -90,8 +90,7 @@ def _check_meaning(schema: Mapping[str, Any]) -> Iterator[Problem]:
 
 def _check_purpose(schema: Mapping[str, Any]) -> Iterator[Problem]:
     """Whether the data of a publication can satisfy it."""
-    kinds = schema.get("type", "object")
-    if "object" not in (kinds if isinstance(kinds, list) else [kinds]):
+    if "object" not in schema.get("type", ["object"]):  # a type's name, or a list of them
         yield problem("schema.type", ProblemCode.NOT_ALLOWED, 'the data is an object: use "object"')
     if RESERVED_FIELD in schema.get("properties", {}):
         message = "templates call the person who is told so; choose another name"
@@ -104,16 +103,17 @@ def _dialect(schema: Mapping[str, Any]) -> object:
 
 
 def _schema_remedy(error: ValidationError) -> str:
-    if error.instance_path[-1:] == ["pattern"] or error.kind.name == "format":
-        return "write a regular expression without look-around, back references and very large repetitions"
-    return f"JSON Schema doesn't allow this value here ({error.kind.name})"
+    match error.kind:
+        case ValidationErrorKind.Format(format="regex"):
+            return "write a regular expression without look-around, back references and very large repetitions"
+        case kind:
+            return f"JSON Schema doesn't allow this value here ({kind.name})"
 
 
 class _BadReference(Exception):
     """A reference that the platform doesn't follow."""
 
     def __init__(self, path: Path, code: ProblemCode, message: str) -> None:
-        super().__init__(message)
         self.problem = problem(("schema", *path), code, message)
 
 
@@ -177,12 +177,13 @@ class _Measure:
         return self._known[reference]
 
     def _target(self, reference: str, path: Path) -> object:
+        """The part that a pointer leads to; with a percent sign validators go elsewhere: they read `%61` as `a`."""
         value: object = self._root
         head, *steps = reference.split("/")
         for step in steps:
             name = step.replace("~1", "/").replace("~0", "~")
             value = cast("dict[str, object]", value).get(name) if isinstance(value, dict) else None
-        if head != "#" or not steps or value is None:
+        if head != "#" or not steps or value is None or "%" in reference:
             message = "refer to a part of this schema, as #/$defs/name; nothing else is read"
             raise _BadReference(path, ProblemCode.INVALID_REFERENCE, message)
         return value
@@ -244,17 +245,9 @@ def _quoted(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)[:_QUOTED_CHARACTERS_MAX]
 
 
-def _fixed(message: str) -> _Remedy:
-    return lambda _: message
-
-
-def _limit(message: str) -> _Remedy:
-    return lambda about: message.format(_quoted(about["limit"]))
-
-
 _OTHER: Final[tuple[ProblemCode, _Remedy]] = (
     ProblemCode.NOT_ALLOWED,
-    _fixed("correct it as the definition's schema asks"),
+    lambda _: "correct it as the definition's schema asks",
 )
 _REMEDIES: Final[Mapping[str, tuple[ProblemCode, _Remedy]]] = {
     "type": (ProblemCode.TYPE, lambda about: f"its type has to be {' or '.join(about['types'])}"),
@@ -263,18 +256,18 @@ _REMEDIES: Final[Mapping[str, tuple[ProblemCode, _Remedy]]] = {
     "format": (ProblemCode.FORMAT, lambda about: f"write it in the format {about['format']}"),
     "pattern": (ProblemCode.PATTERN, lambda about: f"match the pattern {_quoted(about['pattern'])}"),
     "multipleOf": (ProblemCode.OUT_OF_RANGE, lambda about: f"use a multiple of {about['multiple_of']}"),
-    "minLength": (ProblemCode.TOO_SHORT, _limit("use at least {} characters")),
-    "maxLength": (ProblemCode.TOO_LONG, _limit("use at most {} characters")),
-    "minimum": (ProblemCode.TOO_SMALL, _limit("use at least {}")),
-    "exclusiveMinimum": (ProblemCode.TOO_SMALL, _limit("use more than {}")),
-    "maximum": (ProblemCode.TOO_LARGE, _limit("use at most {}")),
-    "exclusiveMaximum": (ProblemCode.TOO_LARGE, _limit("use less than {}")),
-    "minItems": (ProblemCode.TOO_FEW, _limit("list at least {} items")),
-    "maxItems": (ProblemCode.TOO_MANY, _limit("list at most {} items")),
-    "minProperties": (ProblemCode.TOO_FEW, _limit("use at least {} fields")),
-    "maxProperties": (ProblemCode.TOO_MANY, _limit("use at most {} fields")),
-    "falseSchema": (ProblemCode.NOT_ALLOWED, _fixed("remove it: the definition's schema allows nothing here")),
-    "uniqueItems": (ProblemCode.NOT_UNIQUE, _fixed("list every item only once")),
+    "minLength": (ProblemCode.TOO_SHORT, lambda about: f"use at least {about['limit']} characters"),
+    "maxLength": (ProblemCode.TOO_LONG, lambda about: f"use at most {about['limit']} characters"),
+    "minimum": (ProblemCode.TOO_SMALL, lambda about: f"use at least {about['limit']}"),
+    "exclusiveMinimum": (ProblemCode.TOO_SMALL, lambda about: f"use more than {about['limit']}"),
+    "maximum": (ProblemCode.TOO_LARGE, lambda about: f"use at most {about['limit']}"),
+    "exclusiveMaximum": (ProblemCode.TOO_LARGE, lambda about: f"use less than {about['limit']}"),
+    "minItems": (ProblemCode.TOO_FEW, lambda about: f"list at least {about['limit']} items"),
+    "maxItems": (ProblemCode.TOO_MANY, lambda about: f"list at most {about['limit']} items"),
+    "minProperties": (ProblemCode.TOO_FEW, lambda about: f"use at least {about['limit']} fields"),
+    "maxProperties": (ProblemCode.TOO_MANY, lambda about: f"use at most {about['limit']} fields"),
+    "falseSchema": (ProblemCode.NOT_ALLOWED, lambda _: "remove it: the definition's schema allows nothing here"),
+    "uniqueItems": (ProblemCode.NOT_UNIQUE, lambda _: "list every item only once"),
 }
 
 
