@@ -4,6 +4,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -51,10 +52,14 @@ def problem_in_chat(template: str, **data: Any) -> Problem:
     return problem
 
 
-def refused(definition: Definition, channel: Channel, **data: Any) -> list[tuple[str, str]]:
+def refused(definition: Definition, channel: Channel, **data: Any) -> tuple[Problem, ...]:
     with pytest.raises(CannotRender) as cannot:
         render(definition, channel, data, "Ana", None)
-    return [(problem.field, problem.code) for problem in cannot.value.problems]
+    return cannot.value.problems
+
+
+def too_long(field: str, message: str) -> Problem:
+    return Problem(field=field, code="too_long", message=message)
 
 
 # ---------------------------------------------------------------- what is shown
@@ -355,7 +360,7 @@ def test_all_problems_of_a_channel_are_told_at_once() -> None:
             {"type": "section", "text": {"type": "mrkdwn", "text": "{{ c|nope }}"}},
         ],
     )
-    assert refused(definition, CHAT, c=1) == [
+    assert [(problem.field, problem.code) for problem in refused(definition, CHAT, c=1)] == [
         ("templates.chat.text", "undefined_variable"),
         ("templates.chat.blocks.0.text.text", "undefined_variable"),
         ("templates.chat.blocks.1.text.text", "template_error"),
@@ -385,35 +390,73 @@ def test_an_alert_to_the_headquarters_has_no_recipient_to_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("definition", "channel", "length", "field"),
+    ("definition", "channel", "length", "problem"),
     [
-        (console("{{ x }}"), CONSOLE, 200, "templates.console.title"),
-        (console("1234", "{{ x }}"), CONSOLE, 4_092, "templates.console.body"),
-        (chat("{{ x }}"), CHAT, 4_000, "templates.chat.text"),
-        (text("{{ x }}"), TEXT, 1_530, "templates.text.body"),
+        (
+            console("{{ x }}"),
+            CONSOLE,
+            200,
+            too_long("templates.console.title", "shorten it to 200 characters; it comes out with 201"),
+        ),
+        (
+            console("1234", "{{ x }}"),
+            CONSOLE,
+            4_092,
+            too_long(
+                "templates.console.body", "shorten it to 4096 bytes together with the title; it comes out with 4097"
+            ),
+        ),
+        (
+            chat("{{ x }}"),
+            CHAT,
+            4_000,
+            too_long("templates.chat.text", "shorten it to 4000 characters; it comes out with 4001"),
+        ),
+        (
+            text("{{ x }}"),
+            TEXT,
+            1_530,
+            too_long(
+                "templates.text.body",
+                "shorten it to 10 parts; characters outside GSM-7 make parts shorter; it comes out with 11",
+            ),
+        ),
     ],
 )
 def test_what_comes_out_too_long_is_a_problem_of_its_template(
-    definition: Definition, channel: Channel, length: int, field: str
+    definition: Definition, channel: Channel, length: int, problem: Problem
 ) -> None:
     render(definition, channel, {"x": "x" * length}, "Ana", None)
-    assert refused(definition, channel, x="x" * (length + 1)) == [(field, "too_long")]
+    assert refused(definition, channel, x="x" * (length + 1)) == (problem,)
+
+
+def test_the_length_of_the_console_is_counted_in_bytes_as_it_is_stored() -> None:
+    (problem,) = refused(console("é", "{{ x }}"), CONSOLE, x="é" * 2_048)
+    assert problem.message == "shorten it to 4096 bytes together with the title; it comes out with 4098"
 
 
 def test_the_length_of_chat_is_counted_after_escaping() -> None:
-    assert refused(chat("{{ x }}"), CHAT, x="&" * 801) == [("templates.chat.text", "too_long")]
+    (problem,) = refused(chat("{{ x }}"), CHAT, x="&" * 801)
+    assert problem == too_long("templates.chat.text", "shorten it to 4000 characters; it comes out with 4005")
 
 
-@pytest.mark.parametrize(
-    ("body", "code"),
-    [("ж" * 670, None), ("ж" * 671, "too_long"), ("€" * 760, None), ("€" * 761, "too_long")],
-)
-def test_a_text_message_has_ten_parts_at_most(body: str, code: str | None) -> None:
-    if code is None:
-        content = render(text("{{ x }}"), TEXT, {"x": body}, "Ana", None)
-        assert content == TextContent(body=body, segments=10)
-    else:
-        assert refused(text("{{ x }}"), TEXT, x=body) == [("templates.text.body", code)]
+@pytest.mark.parametrize(("fold_within", "most"), [(None, 50), (timedelta(hours=1), 49)])
+def test_blocks_have_a_place_to_spare_where_requests_are_folded(fold_within: timedelta | None, most: int) -> None:
+    def of(blocks: int) -> Definition:
+        return chat("-", blocks=[{"type": "divider"}] * blocks, fold_within=fold_within)
+
+    render(of(most), CHAT, {}, "Ana", None)
+    assert refused(of(most + 1), CHAT) == (
+        Problem(field="templates.chat.blocks", code="too_many", message=f"use at most {most} blocks"),
+    )
+
+
+@pytest.mark.parametrize("body", ["ж" * 670, "€" * 760])
+def test_a_text_message_has_ten_parts_at_most(body: str) -> None:
+    content = render(text("{{ x }}"), TEXT, {"x": body}, "Ana", None)
+    assert content == TextContent(body=body, segments=10)
+    (problem,) = refused(text("{{ x }}"), TEXT, x=body + body[0])
+    assert (problem.field, problem.code) == ("templates.text.body", "too_long")
 
 
 @pytest.mark.parametrize(
@@ -428,7 +471,9 @@ def test_a_text_message_has_ten_parts_at_most(body: str, code: str | None) -> No
 def test_what_comes_out_empty_is_a_problem(
     definition: Definition, channel: Channel, field: str, value: str | None
 ) -> None:
-    assert refused(definition, channel, x=value) == [(field, "empty")]
+    assert refused(definition, channel, x=value) == (
+        Problem(field=field, code="empty", message="it comes out empty; send the data that fills it"),
+    )
 
 
 def test_a_console_body_may_come_out_empty() -> None:
@@ -463,13 +508,16 @@ def test_what_is_folded_in_is_counted_in_chat_and_text_and_left_to_the_inbox_in_
     ]
 
 
-def test_a_full_message_makes_room_for_how_many_more_there_are() -> None:
-    content = render(chat("{{ x }}"), CHAT, {"x": "&" * 800}, "Ana", None, 59)
-    assert isinstance(content, ChatContent)
-    assert content.text == "&amp;" * 797 + "… (and 59 more)"
+@pytest.mark.parametrize(("full", "kept"), [("x" * 4_000, "x" * 3_985), ("&" * 800, "&amp;" * 797)])
+def test_a_full_message_makes_room_for_how_many_more_there_are(full: str, kept: str) -> None:
+    content = render(chat("{{ x }}"), CHAT, {"x": full}, "Ana", None, 59)
+    assert content == ChatContent(text=f"{kept}… (and 59 more)")
 
 
-@pytest.mark.parametrize(("body", "kept"), [("x" * 1_530, 1_517), ("ж" * 670, 657), ("😀" * 330, 324)])
+@pytest.mark.parametrize(
+    ("body", "kept"),
+    [("x" * 1_530, 1_517), ("ж" * 670, 657), ("😀" * 330, 324), ("x" * 1_516 + " " + "x" * 13, 1_516)],
+)
 def test_a_full_text_message_stays_within_its_ten_parts(body: str, kept: int) -> None:
     content = render(text("{{ x }}"), TEXT, {"x": body}, "Ana", None, 9)
     assert content == TextContent(body=body[:kept] + " (and 9 more)", segments=10)

@@ -107,7 +107,6 @@ TITLE_CHARACTERS_MAX: Final = 200
 CONSOLE_BYTES_MAX: Final = 4 * 1024
 """Of title and body together: they are stored in the notice."""
 CHAT_CHARACTERS_MAX: Final = 4_000
-TEXT_CHARACTERS_MAX: Final = 1_600
 TEXT_SEGMENTS_MAX: Final = 10
 NAME_CHARACTERS_MAX: Final = 200
 REASON_CHARACTERS_MAX: Final = 200

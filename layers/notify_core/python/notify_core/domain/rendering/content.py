@@ -9,7 +9,6 @@ from notify_core.domain.definition import Definition
 from notify_core.domain.limits import (
     CHAT_CHARACTERS_MAX,
     CONSOLE_BYTES_MAX,
-    TEXT_CHARACTERS_MAX,
     TEXT_SEGMENTS_MAX,
     TITLE_CHARACTERS_MAX,
 )
@@ -127,18 +126,15 @@ def _text(parts: Mapping[str, Any], field: str, others: int) -> TextContent:
 def _check_text(body: str, field: str) -> Iterator[Problem]:
     if not body:
         yield _empty(field)
-    if len(body) > TEXT_CHARACTERS_MAX:
-        yield _too_long(field, TEXT_CHARACTERS_MAX, len(body), "characters")
-    elif (segments := count_segments(body)) > TEXT_SEGMENTS_MAX:
+    if (segments := count_segments(body)) > TEXT_SEGMENTS_MAX:
         yield _too_long(field, TEXT_SEGMENTS_MAX, segments, "parts; characters outside GSM-7 make parts shorter")
 
 
 def _shortened(body: str, end: str) -> str:
     """The body with another end, as long as a text message may be."""
-    kept = body[: TEXT_CHARACTERS_MAX - len(end)]
-    while count_segments(kept + end) > TEXT_SEGMENTS_MAX:
-        kept = kept[:-1]
-    return kept.rstrip() + end
+    while count_segments(body + end) > TEXT_SEGMENTS_MAX:
+        body = body[:-1]
+    return body.rstrip() + end
 
 
 # ---------------------------------------------------------------- problems
