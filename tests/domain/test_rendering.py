@@ -344,7 +344,8 @@ def test_a_template_that_fails_is_a_problem_and_changes_nothing(template: str, m
 
 def test_a_problem_names_its_field_whatever_that_is_called() -> None:
     definition = chat("-", blocks=[{"type": "section", "text": {"type": "mrkdwn", "a:b": "{{ nope }}"}}])
-    assert refused(definition, CHAT) == [("templates.chat.blocks.0.text.a:b", "undefined_variable")]
+    (problem,) = refused(definition, CHAT)
+    assert (problem.field, problem.code) == ("templates.chat.blocks.0.text.a:b", "undefined_variable")
 
 
 @pytest.mark.parametrize("template", ["{{ x", "{% if %}", "{% for %}", "{{ x | }}", "{% end %}", "{{ '"])
