@@ -5,7 +5,7 @@ from dataclasses import replace
 from notify_core.application.ports import Conflict, Ports
 from notify_core.application.refusals import workspace_not_found
 from notify_core.domain.definition import Definition, DefinitionState
-from notify_core.domain.definition_checks import content_fingerprint
+from notify_core.domain.definition_checks import content_of
 from notify_core.domain.limits import CONFLICTS_MAX
 
 
@@ -18,10 +18,10 @@ def register_definition(wanted: Definition, ports: Ports) -> Definition:
     """
     if ports.registry.workspace(wanted.workspace_id) is None:
         raise workspace_not_found()
-    content = content_fingerprint(wanted)
+    content = content_of(wanted)
     for _ in range(CONFLICTS_MAX):
         was = ports.registry.definition(wanted.workspace_id, wanted.key, consistent=True)
-        if was is not None and was.is_active and content_fingerprint(was) == content:
+        if was is not None and was.is_active and content_of(was) == content:
             return was
         version = was.version + 1 if was else 1
         new = replace(

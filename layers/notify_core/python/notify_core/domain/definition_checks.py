@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from hashlib import sha256
 from itertools import chain, islice
 from typing import Any, cast
 
@@ -42,20 +41,20 @@ def check_definition(definition: Definition) -> tuple[Problem, ...]:
     return tuple(islice(problems, PROBLEMS_MAX))
 
 
-def content_fingerprint(definition: Definition) -> str:
+def content_of(definition: Definition) -> str:
     """What is equal for two definitions exactly if they say the same; version and state don't count."""
-    content = {
-        "title": definition.title,
-        "category": definition.category,
-        "critical": definition.critical,
-        "channels": definition.channels,
-        "schema": definition.schema,
-        "templates": definition.templates,
-        "expires_after_seconds": definition.expires_after.total_seconds(),
-        "replace_previous": definition.replace_previous,
-        "fold_within_seconds": definition.fold_within and definition.fold_within.total_seconds(),
-    }
-    return sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    content = (
+        definition.title,
+        definition.category,
+        definition.critical,
+        definition.channels,
+        definition.schema,
+        definition.templates,
+        definition.expires_after.total_seconds(),
+        definition.replace_previous,
+        definition.fold_within and definition.fold_within.total_seconds(),
+    )
+    return json.dumps(content, sort_keys=True)
 
 
 # ---------------------------------------------------------------- names, channels, times
@@ -134,9 +133,10 @@ class _Shape:
 
     def check(self, template: Mapping[str, Any], field: str, *, has_locales: bool) -> Iterator[Problem]:
         """What is wrong with the templates of one language; only the default has others beside it."""
-        for name in template.keys() - self.fields.keys() - ({"locales"} if has_locales else set()):
-            message = f"remove it; the fields are {', '.join(self.fields)}"
-            yield problem(field_path(field, name), ProblemCode.UNKNOWN_FIELD, message)
+        for name in template:
+            if name not in self.fields and not (has_locales and name == "locales"):
+                message = f"remove it; the fields are {', '.join(self.fields)}"
+                yield problem(field_path(field, name), ProblemCode.UNKNOWN_FIELD, message)
         for name, required in self.fields.items():
             part = template.get(name)
             at = f"{field}.{name}"
