@@ -37,6 +37,17 @@ from tests.builders import a_definition
         ("{{ filter or 'none' }} {{ filter is defined }} {{ filter if filter else 'all' }}", []),
         ("{% macro a() %}{{ b() }}{% endmacro %}{% macro b() %}x{% endmacro %}{{ a() }}", []),
         ("{{ round }} {{ amount |  round(1) }} {{ amount |\n  round(1) }}", []),
+        ("{{a|upper}}{%if a is odd%}{%endif%}", []),
+        ("{{a|nope}}{%if a is oddd%}{%endif%}", ["filter nope", "test oddd"]),
+        ("{{ 'a'is oddd }}", ["test oddd"]),
+        ("{{ a|nope }}{{ today() }}", ["filter nope", "function today"]),
+        ("{{ betrag|währung }}", ["filter währung"]),
+        ("{{ a|first.name }} {{ (a|first).name }} {{ a is odd . b }}", ["filter first.name", "test odd.b"]),
+        ("{{ {'fr': {'paid': 'payé'}}[a][b]|nope }}", ["filter nope"]),
+        ("{{ {1: {2: {3: 4}}}|length }} {{ {1: {2: {3: 4}}}|nope }}", ["filter nope"]),
+        ("{{ {'a': {'b': '}}'}} }} |nope {{ {} }} |nope", []),
+        ("{# {% raw %} #}{{ a|nope }}{{ '{% endraw %}' }}", ["filter nope"]),
+        ("{% raw %}{# '{% endraw %}{{ a|nope }}", ["filter nope"]),
         ("{{ a.upper() }}", []),  # a method is a matter of the data
     ],
 )
@@ -48,7 +59,9 @@ def test_unknown_words_are_found_in_code_alone(source: str, unknown: list[str]) 
 
 NAMES = st.sampled_from(["upper", "lower", "title", "nope", "default", "odd", "defined", "range", "length", "x"])
 CODE = st.lists(
-    st.sampled_from(["{{ x|", "{{ 'a'|", "{{ x is ", "{{ '|x'|", "{% filter "]).flatmap(
+    st.sampled_from(
+        ["{{ x|", "{{x|", "{{ x|first.", "{{ {'a': {'b': x}}|", "{{ 'a'|", "{{ x is ", "{{ '|x'|", "{% filter "]
+    ).flatmap(
         lambda begin: NAMES.map(
             lambda name: f"{begin}{name} %}}y{{% endfilter %}}" if "%" in begin else f"{begin}{name} }}}}"
         )

@@ -2,25 +2,33 @@
 
 import re
 from collections.abc import Iterator
+from functools import reduce
 from typing import Final
 
 from minijinja import Environment, TemplateError
 
 _QUOTED: Final = r"'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\""
 _TEXT: Final = re.compile(_QUOTED, re.DOTALL)
-_RAW: Final = re.compile(r"\{%[-+]?\s*raw\s*[-+]?%\}.*?\{%[-+]?\s*endraw\s*[-+]?%\}", re.DOTALL)
+_LITERALS_MAX: Final = 3
+"""How many objects are followed into one another; a template for people hardly writes down one."""
+_SHOWN: Final = reduce(lambda inner, _: rf"(?:{_QUOTED}|[^'\"{{}}]|\{{{inner}\}})*", range(_LITERALS_MAX + 1), "")
+"""What stands between a mark's braces: two that close end it only where they close no object."""
 _PART: Final = re.compile(
     r"\{#.*?#\}"
-    rf"|\{{\{{(?P<shown>(?:{_QUOTED}|(?!\}}\}})[^'\"])*)\}}\}}"
+    r"|\{%[-+]?\s*raw\s*[-+]?%\}.*?\{%[-+]?\s*endraw\s*[-+]?%\}"
+    rf"|\{{\{{(?P<shown>{_SHOWN})\}}\}}"
     rf"|\{{%(?P<done>(?:{_QUOTED}|(?!%\}})[^'\"])*)%\}}",
     re.DOTALL,
 )
-_BLANKS_OF_PIPE: Final = re.compile(r"\|\s+")
-_FILTER: Final = re.compile(r"\|([A-Za-z_]\w*)", re.ASCII)
-_FILTER_BLOCK: Final = re.compile(r"^[-+]?\s*filter\s+([A-Za-z_]\w*)", re.ASCII)
-_MACRO: Final = re.compile(r"^[-+]?\s*macro\s+([A-Za-z_]\w*)", re.ASCII)
-_TEST: Final = re.compile(r"(?<![\w.])is\s+(?:not\s+)?([A-Za-z_]\w*)", re.ASCII)
-_CALLED: Final = re.compile(r"(?<![\w.|])([A-Za-z_]\w*)\s*\(", re.ASCII)
+_BLANKS: Final = re.compile(r"([|.])\s+|\s+(?=\.)")
+"""What may stand around pipes and dots."""
+_NAME: Final = r"[^\W\d]\w*"
+_DOTTED: Final = rf"({_NAME}(?:\.{_NAME})*)"
+_FILTER: Final = re.compile(rf"\|{_DOTTED}")
+_FILTER_BLOCK: Final = re.compile(rf"^[-+]?\s*filter\s+{_DOTTED}")
+_MACRO: Final = re.compile(rf"^[-+]?\s*macro\s+({_NAME})")
+_TEST: Final = re.compile(rf"(?<![\w.])is\s+(?:not\s+)?{_DOTTED}")
+_CALLED: Final = re.compile(rf"(?<![\w.|])({_NAME})\s*\(")
 
 
 def unknown_words(source: str, engine: Environment) -> Iterator[str]:
@@ -42,8 +50,8 @@ def unknown_words(source: str, engine: Environment) -> Iterator[str]:
 
 def _code(source: str) -> Iterator[tuple[str, str]]:
     """What is shown, or else done, within each of the marks, without the texts in it."""
-    for part in _PART.finditer(_RAW.sub("", source)):
-        shown, done = (_BLANKS_OF_PIPE.sub("|", _TEXT.sub("''", part[kind] or "")) for kind in ("shown", "done"))
+    for part in _PART.finditer(source):
+        shown, done = (_BLANKS.sub(r"\1", _TEXT.sub("''", part[kind] or "")) for kind in ("shown", "done"))
         yield shown, done
 
 
