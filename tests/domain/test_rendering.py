@@ -108,6 +108,7 @@ def test_a_channel_shows_the_data_and_the_recipients_name(channel: Channel, cont
         ("{{ keys }}{{ values }}", "89"),
         ("{{ o|length }} {{ l ~ o }} {{ [1, 'é'] == l }}", '2 [1, "é"]{"a": [1], "b": null} true'),
         ("{# a comment #}done", "done"),
+        ("{# every mark #}{% if n %}{{ n }}{% endif %}", "7"),
     ],
 )
 def test_values_are_shown_as_a_reader_expects(template: str, shown: str) -> None:
@@ -241,10 +242,25 @@ def test_a_slack_address_keeps_its_parts_and_loses_its_brackets() -> None:
 def test_blocks_without_templates_and_values_that_are_no_text_stay_as_they_are() -> None:
     blocks: list[Any] = [
         {"type": "divider"},
-        {"type": "section", "text": {"type": "mrkdwn", "text": "hi", "verbatim": True}},
+        {"type": "section", "text": {"type": "mrkdwn", "text": "hi\n", "verbatim": True}},
     ]
     content = render(chat("{{ x }}", blocks=blocks), CHAT, {"x": "1"}, "Ana", None)
     assert content == ChatContent(text="1", blocks=blocks)
+
+
+def test_only_what_holds_a_template_is_made_anew() -> None:
+    fixed: list[Any] = [{"type": "divider"}, {"type": "section", "fields": [{"type": "mrkdwn", "text": "hi"}]}]
+    changing = {"type": "section", "fields": fixed[1]["fields"], "text": {"type": "mrkdwn", "text": "{{ x }}"}}
+    content = render(chat("-", blocks=fixed), CHAT, {}, "Ana", None)
+    assert isinstance(content, ChatContent)
+    assert content.blocks is fixed
+    content = render(chat("-", blocks=[*fixed, changing]), CHAT, {"x": "1"}, "Ana", None)
+    assert isinstance(content, ChatContent)
+    assert content.blocks is not None
+    assert content.blocks[2] == changing | {"text": {"type": "mrkdwn", "text": "1"}}
+    assert content.blocks[0] is fixed[0]
+    assert content.blocks[1] is fixed[1]
+    assert content.blocks[2]["fields"] is changing["fields"]
 
 
 # ---------------------------------------------------------------- what can't be rendered
@@ -375,6 +391,16 @@ def test_a_problem_in_another_language_names_that_language() -> None:
     with pytest.raises(CannotRender) as cannot:
         render(definition, CHAT, {}, "Ana", "fr-CA")
     assert [problem.field for problem in cannot.value.problems] == ["templates.chat.locales.fr.text"]
+
+
+def test_what_cannot_be_read_in_one_language_leaves_the_others_alone() -> None:
+    languages = {"fr": {"text": "Salut"}, "fr-CA": {"text": "{{"}}
+    definition = a_definition(templates={CHAT: {"text": "Hi", "locales": languages}})
+    assert render(definition, CHAT, {}, "Ana", None) == ChatContent(text="Hi")
+    assert render(definition, CHAT, {}, "Ana", "fr") == ChatContent(text="Salut")
+    with pytest.raises(CannotRender) as cannot:
+        render(definition, CHAT, {}, "Ana", "fr-CA")
+    assert [problem.field for problem in cannot.value.problems] == ["templates.chat.locales.fr-CA.text"]
 
 
 def test_an_alert_to_the_headquarters_has_no_recipient_to_name() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Final, cast
 
 from notify_core.domain.channel import Channel
@@ -48,19 +49,24 @@ class _NamedParts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variant:
-    """One channel's templates in one language; `field` is their place in the definition."""
+    """One channel's templates in one language: their place in the definition, and what of them couldn't be read."""
 
     field: str
     parts: Mapping[str, object]
+    problems: tuple[Problem, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompiledTemplates:
-    """All variants, by channel and language (lower case, empty for the default), and what couldn't be read."""
+    """All variants, by channel and language (lower case, empty for the default)."""
 
     engine: Engine
     variants: Mapping[tuple[Channel, str], Variant]
-    problems: tuple[Problem, ...]
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """What couldn't be read."""
+        return tuple(chain.from_iterable(variant.problems for variant in self.variants.values()))
 
     def variant(self, channel: Channel, locale: str | None) -> Variant:
         """The variant in the reader's language: exactly theirs, else a wider one, else the default."""
@@ -73,7 +79,7 @@ class CompiledTemplates:
 
     def render(self, variant: Variant, context: Mapping[str, Any]) -> dict[str, Any]:
         """The variant's parts with their texts; CannotRender with every problem in them."""
-        problems: list[Problem] = [problem for problem in self.problems if problem.field.startswith(variant.field)]
+        problems = list(variant.problems)
 
         def text(template: _Template) -> str:
             try:
@@ -90,13 +96,13 @@ class CompiledTemplates:
 
 def compile_templates(templates: Templates) -> CompiledTemplates:
     """Compile templates that have the right shape; what can't be read is among the problems."""
-    engine, problems = Engine(), list[Problem]()
+    engine = Engine()
     variants: dict[tuple[Channel, str], Variant] = {}
     for channel, locale, field, template in _variants(templates):
-        compiler = _Compiler(engine=engine, problems=problems, is_slack=channel in _SLACK)
-        parts = {name: compiler.compiled(part, f"{field}.{name}", name) for name, part in template.items()}
-        variants[channel, locale] = Variant(field=field, parts=parts)
-    return CompiledTemplates(engine=engine, variants=variants, problems=tuple(problems))
+        compiler = _Compiler(engine=engine, problems=[], is_slack=channel in _SLACK)
+        parts = {name: compiler.compiled(part, f"{field}.{name}") for name, part in template.items()}
+        variants[channel, locale] = Variant(field=field, parts=parts, problems=tuple(compiler.problems))
+    return CompiledTemplates(engine=engine, variants=variants)
 
 
 COMPILED: Final = Memo[Templates, CompiledTemplates](lambda definition: definition.templates, compile_templates)
@@ -119,22 +125,22 @@ class _Compiler:
     problems: list[Problem]
     is_slack: bool
 
-    def compiled(self, part: object, field: str, name: str) -> object:
+    def compiled(self, part: object, field: str) -> object:
         """The part of a template at a place; what holds no template stays the very same."""
         if isinstance(part, str):
-            return self._text(part, field, name) if any(mark in part for mark in _MARKS) else part
+            return self._text(part, field) if any(mark in part for mark in _MARKS) else part
         if isinstance(part, list):
             items = cast("list[object]", part)
-            listed = [self.compiled(item, f"{field}.{index}", name) for index, item in enumerate(items)]
+            listed = [self.compiled(item, f"{field}.{index}") for index, item in enumerate(items)]
             return _Parts(listed) if any(map(_is_filled, listed)) else items
         if isinstance(part, dict):
             fields = cast("dict[str, object]", part)
-            named = {key: self.compiled(item, f"{field}.{key}", key) for key, item in fields.items()}
+            named = {key: self.compiled(item, f"{field}.{key}") for key, item in fields.items()}
             return _NamedParts(named) if any(map(_is_filled, named.values())) else fields
         return part
 
-    def _text(self, source: str, field: str, name: str) -> object:
-        slack_escaping = ADDRESS if name in _ADDRESS_FIELDS else MARKUP
+    def _text(self, source: str, field: str) -> object:
+        slack_escaping = ADDRESS if field.rpartition(".")[2] in _ADDRESS_FIELDS else MARKUP
         try:
             return _Template(self.engine.add(field, source, slack_escaping if self.is_slack else PLAIN))
         except CannotRender as error:
