@@ -1,6 +1,6 @@
 """Mutation testing of the domain: changes its code in thousands of small ways, and shows which ones no test notices.
 
-`make mutate` takes the modules that decide what becomes of a request, `make mutate ONLY="notice schema"` those. What
+`make mutate` takes all of it, most of an hour; `make mutate ONLY="notice rendering.words"` takes those modules. What
 survives has to stand, with the reason why nothing can tell it from the code, in tests/domain/equivalent_mutants.toml.
 The exit status is 1 where something survives without a reason, where no test reaches it, and where a reason stands for
 what is found after all.
@@ -27,13 +27,6 @@ WORK = ROOT / ".local" / "mutate"
 REASONS = ROOT / "tests" / "domain" / "equivalent_mutants.toml"
 COPIED = ("tests", "infra", "tools", "docs")
 """What the tests of the domain need besides the core."""
-
-DECIDING = (
-    "notice", "request", "request_lifecycle", "delivery_lifecycle", "notice_lifecycle", "acceptance", "guard",
-    "circuit", "policy", "receipt", "sweeping", "planning", "audience", "publication", "definition", "directory",
-    "lifecycle", "identifiers", "auditing", "ledger", "problem", "locales",
-)  # fmt: skip
-"""The modules that decide what becomes of a request, the riskiest first."""
 
 CONFIGURATION = """\
 [tool.mutmut]
@@ -79,11 +72,17 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--report", action="store_true", help="sum up what was run before, and run nothing")
     asked = parser.parse_args(arguments)
-    modules = asked.modules or DECIDING
+    modules = asked.modules or _all_modules()
     if not asked.report:
         _copy()
         _run_mutmut(modules, asked.processes)
     return _report(modules)
+
+
+def _all_modules() -> Sequence[str]:
+    domain = CORE / "domain"
+    paths = (path.relative_to(domain).with_suffix("") for path in sorted(domain.rglob("*.py")))
+    return [".".join(path.parts) for path in paths if path.name != "__init__"]
 
 
 # ---------------------------------------------------------------- running
@@ -94,7 +93,7 @@ def _copy() -> None:
     for place, source in (("notify_core", CORE), *((name, ROOT / name) for name in COPIED)):
         shutil.rmtree(WORK / place, ignore_errors=True)
         shutil.copytree(source, WORK / place, ignore=shutil.ignore_patterns("__pycache__"))
-    (WORK / "mutants" / "mutmut-stats.json").unlink(missing_ok=True)  # which test reaches what may be news
+    shutil.rmtree(WORK / "mutants", ignore_errors=True)  # verdicts of other tests
     (WORK / "pyproject.toml").write_text(CONFIGURATION, encoding="utf-8")
 
 
