@@ -20,7 +20,7 @@ _PART: Final = re.compile(
     rf"|\{{%(?P<done>(?:{_QUOTED}|(?!%\}})[^'\"])*)%\}}",
     re.DOTALL,
 )
-_BLANKS: Final = re.compile(r"([|.])\s+|\s+(?=\.)")
+_BLANKS: Final = re.compile(r"([|.])\s+|(?<!\s)\s+(?=\.)")
 """What may stand around pipes and dots."""
 _NAME: Final = r"[^\W\d]\w*"
 _DOTTED: Final = rf"({_NAME}(?:\.{_NAME})*)"
