@@ -17,7 +17,7 @@ from bench.report import Cell, Result
 from bench.scene import laid
 from bench.worker import Plan, Timing, environment, told_by, work
 from notify_core import wiring
-from notify_core.adapters.kept_connections import KeptConnections
+from notify_core.adapters import kept_connections
 from notify_core.adapters.threads import ThreadGather
 
 _TURNS: Final = 5
@@ -27,7 +27,7 @@ _BATCH: Final = 10
 
 _WIRING: Final[Any] = wiring
 _GATHER: Final[Any] = ThreadGather
-_CONNECTIONS: Final[Any] = KeptConnections
+_CONNECTIONS: Final[Any] = kept_connections
 
 
 def _asking_where_to_call() -> None:
@@ -53,16 +53,13 @@ def _all_at_once() -> None:
     gather = _GATHER.__call__
 
     def all_at_once(self: ThreadGather, tasks: Sequence[Callable[[], object]], **_: int) -> object:
-        return gather(self, tasks, at_once=_BATCH)
+        return gather(self, tasks, at_once=len(tasks))
 
     _GATHER.__call__ = all_at_once
 
 
 def _connecting_for_each_message() -> None:
-    def never(_self: KeptConnections) -> None:
-        return None
-
-    _CONNECTIONS._take = never  # noqa: SLF001  (to undo what it adds)
+    _CONNECTIONS.CONNECTION_IDLE_SECONDS_MAX = -1
 
 
 UNDOING: Final[Mapping[str, Callable[[], None]]] = {

@@ -5,6 +5,7 @@ from typing import Any
 import botocore.session
 import pytest
 
+from notify_core import wiring
 from notify_core.adapters import dynamodb, secrets, sms, sqs
 
 
@@ -35,3 +36,14 @@ def test_a_client_s_own_address_is_the_one_that_its_rules_give(service: str, ope
     model = client.meta.service_model.operation_model(operation)
     address, headers, properties = client._resolve_endpoint_ruleset(model, {}, context)  # noqa: SLF001  (the rules' own answer)
     assert (address, headers, properties, context) == (client.meta.endpoint_url, {}, {}, {})
+
+
+@pytest.mark.parametrize(("setting", "is_its_own"), [("AWS_USE_DUALSTACK_ENDPOINT", False), ("AWS_MAX_ATTEMPTS", True)])
+def test_rules_that_a_setting_changes_are_still_asked(
+    monkeypatch: pytest.MonkeyPatch, setting: str, is_its_own: bool
+) -> None:
+    monkeypatch.setenv(setting, "true" if setting.endswith("ENDPOINT") else "2")
+    client: Any = botocore.session.Session().create_client(
+        "secretsmanager", region_name="eu-central-1", aws_access_key_id="test", aws_secret_access_key="test"
+    )
+    assert wiring._rules_give_its_own_address(client) == is_its_own  # noqa: SLF001  (it decides before any call)

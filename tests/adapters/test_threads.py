@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from notify_core.adapters.threads import ThreadGather
-from notify_core.application.ports import STORE_CALLS_AT_ONCE
+from notify_core.application.ports import QUICK_SECONDS, QUICK_TASKS_AT_ONCE
 
 
 @pytest.fixture
@@ -52,7 +52,22 @@ def test_no_more_tasks_run_at_the_same_time_than_asked_for(gather: ThreadGather)
     gather([run] * 20, at_once=2)
     assert most == 2
     gather([run] * 20)
-    assert most == STORE_CALLS_AT_ONCE
+    assert most == QUICK_TASKS_AT_ONCE
+
+
+def test_once_a_task_is_slow_all_that_are_left_run_at_the_same_time(gather: ThreadGather) -> None:
+    """However slow a store is, ten claims take two rounds of it."""
+    lock = threading.Lock()
+    begun: list[float] = []
+
+    def run() -> None:
+        with lock:
+            begun.append(time.monotonic())
+        time.sleep(2 * QUICK_SECONDS)
+
+    gather([run] * 6)
+    rounds = [round((at - begun[0]) / (2 * QUICK_SECONDS)) for at in begun]
+    assert rounds == [0] * QUICK_TASKS_AT_ONCE + [1] * (6 - QUICK_TASKS_AT_ONCE)
 
 
 @pytest.mark.timeout(20)

@@ -13,7 +13,7 @@ import pytest
 from notify_core.adapters.threads import ThreadGather
 from notify_core.application.deliver_messages import deliver_messages
 from notify_core.application.ports import (
-    STORE_CALLS_AT_ONCE,
+    QUICK_TASKS_AT_ONCE,
     Conflict,
     NoticeKey,
     Outgoing,
@@ -95,7 +95,7 @@ def test_ten_deliveries_take_about_as_long_as_one_call_of_the_provider(world: Wo
 def test_claims_are_written_two_at_a_time(world: World, threads: Ports) -> None:
     """As many as keep a function busy; ten would only hand the interpreter's lock around."""
     tasks = accepted(world, *TEN)
-    together = Barrier(STORE_CALLS_AT_ONCE, timeout=5)
+    together = Barrier(QUICK_TASKS_AT_ONCE, timeout=5)
     ports = watched(threads, "notices.put", before=lambda *_: together.wait())
     assert deliver(world, tasks, ports) == set()
     assert states(world) == {"delivered"}
@@ -156,16 +156,26 @@ def test_a_function_with_too_little_time_left_claims_nothing(world: World) -> No
 
 
 def test_what_there_is_no_time_left_to_send_is_put_back_for_another_function_at_once(world: World) -> None:
-    """The stores took longer than expected: no send may outlive its function."""
+    """The look after the claims took longer than expected: no send may outlive its function."""
     tasks = accepted(world, *TEN)
-    steps = Steps(world.ports)
-    steps.before_each = lambda: world.skip(seconds=0.8)
-    assert deliver(world, tasks, steps.ports) == set()
+    slow = watched(world.ports, "requests.get_many", before=lambda *_, **__: world.skip(seconds=6))
+    assert deliver(world, tasks, slow) == set()
     assert (world.chat.calls, states(world)) == (0, {"deferred"})
     assert {item(world, person).attempts for person in TEN} == {0}
     assert {max(0.0, wait_seconds) for wait_seconds, _ in world.waiting(QueueName.CHAT)} <= {0.0, 1.0, 2.0, 3.0}
     world.advance(minutes=1)
     assert (states(world), set(world.chat.times().values())) == ({"delivered"}, {1})
+
+
+def test_nothing_is_claimed_that_could_not_be_sent_any_more(world: World) -> None:
+    """The claims took longer than expected: a text that is claimed and never sent would be unknown for a day."""
+    tasks = accepted(world, *TEN)
+    slow = watched(world.ports, "notices.put", before=lambda *_: world.skip(seconds=2))
+    left = deliver(world, tasks, slow)
+    claimed = [person for person in TEN if world.notice(person).version > 0]
+    assert 0 < len(left) < len(TEN)
+    assert {told(world, person) for person in claimed} == {"deferred"}
+    assert {told(world, task.recipient) for task in left} == {"queued"}
 
 
 def test_a_provider_that_hangs_ends_in_the_functions_time_as_one_attempt(world: World) -> None:

@@ -1,11 +1,12 @@
 """Doing several things at once, in threads."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from threading import Lock
+from time import monotonic
 from typing import Final, TypeVar
 
-from notify_core.application.ports import STORE_CALLS_AT_ONCE
+from notify_core.application.ports import QUICK_SECONDS, QUICK_TASKS_AT_ONCE
 
 T = TypeVar("T")
 
@@ -24,12 +25,24 @@ class ThreadGather:
         self._pool: ThreadPoolExecutor | None = None
         self._lock = Lock()
 
-    def __call__(self, tasks: Sequence[Callable[[], T]], *, at_once: int = STORE_CALLS_AT_ONCE) -> list[T]:
+    def __call__(self, tasks: Sequence[Callable[[], T]], *, at_once: int = QUICK_TASKS_AT_ONCE) -> list[T]:
         """Each task's value, in order, once all have ended; the first failure is raised after that."""
         ends: list[Future[T]] = [Future() for _ in tasks]
-        left = iter(list(zip(tasks, ends, strict=True)))
-        helpers = [self._started().submit(_work_off, left) for _ in range(min(at_once, len(tasks)) - 1)]
-        _work_off(left)
+        left = iter(list(enumerate(zip(tasks, ends, strict=True), start=1)))
+        helpers: list[Future[None]] = []
+
+        def work_off() -> None:
+            for begun, (task, end) in left:  # shared by all that help: each task is one's
+                seconds = _run(task, end)
+                if seconds > QUICK_SECONDS:
+                    get_help(len(tasks) - begun)
+
+        def get_help(wanted: int) -> None:
+            while len(helpers) < min(wanted, self._workers):
+                helpers.append(self._started().submit(work_off))
+
+        get_help(min(at_once, len(tasks)) - 1)
+        work_off()
         for helper in helpers:
             helper.cancel()  # nothing is left for one that no thread has begun
         wait(ends)
@@ -49,10 +62,11 @@ class ThreadGather:
             pool.shutdown()
 
 
-def _work_off(left: Iterator[tuple[Callable[[], T], Future[T]]]) -> None:
-    """Run what is left, one after the other; several threads may share an iterator, and each task is one's."""
-    for task, end in left:
-        try:
-            end.set_result(task())
-        except BaseException as failure:  # noqa: BLE001  (raised again once every task has ended)
-            end.set_exception(failure)
+def _run(task: Callable[[], T], end: Future[T]) -> float:
+    """Run a task to its end; how many seconds it took."""
+    began = monotonic()
+    try:
+        end.set_result(task())
+    except BaseException as failure:  # noqa: BLE001  (raised again once every task has ended)
+        end.set_exception(failure)
+    return monotonic() - began

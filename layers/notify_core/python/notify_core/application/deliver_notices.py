@@ -14,7 +14,7 @@ from notify_core.application.begin_notice import Reader, begin_notice
 from notify_core.application.channel_gate import ChannelGate
 from notify_core.application.end_notices import ending_of
 from notify_core.application.ports import (
-    STORE_CALLS_AT_ONCE,
+    QUICK_TASKS_AT_ONCE,
     Conflict,
     NoticeKey,
     Outgoing,
@@ -89,7 +89,7 @@ class _Batch:
         step: Callable[[_Item], _Value | None],
         task: Callable[[_Item], DispatchTask],
         *,
-        at_once: int = STORE_CALLS_AT_ONCE,
+        at_once: int = QUICK_TASKS_AT_ONCE,
     ) -> list[_Value]:
         """Take a step with every item, some at once; an item whose step fails has its message come again, alone."""
 
@@ -115,7 +115,7 @@ def deliver_notices(tasks: Sequence[DispatchTask], ports: Ports, *, until: datet
     if not _has_time(batch):
         return set(distinct)
     notices = _load(distinct, batch)
-    claims = batch.each(distinct, lambda task: _claim(task, notices.get(task.key), batch), _itself)
+    claims = batch.each(distinct, lambda task: _claim_in_time(task, notices.get(task.key), batch), _itself)
     newest = _look_again(claims, batch)
     sendings = batch.each(claims, lambda claim: _check_or_put_back(claim, newest, batch), _task_of)
     answered = batch.each(sendings, lambda sending: _send(sending, batch), _task_of, at_once=len(sendings))
@@ -198,6 +198,14 @@ def _requests(
 
 
 # ---------------------------------------------------------------- claiming
+
+
+def _claim_in_time(task: DispatchTask, notice: Notice | None, batch: _Batch) -> _Claim | None:
+    """Take the delivery, unless the claims before it took the time to send it: then its message comes again."""
+    if _has_time(batch):
+        return _claim(task, notice, batch)
+    batch.failed.add(task)
+    return None
 
 
 def _claim(task: DispatchTask, notice: Notice | None, batch: _Batch) -> _Claim | None:

@@ -451,18 +451,20 @@ class Clock(Protocol):
         ...
 
 
-STORE_CALLS_AT_ONCE: Final = 2
+QUICK_TASKS_AT_ONCE: Final = 2
 """A table answers within four milliseconds, and a call's own CPU takes three on a function's third of a core: two at a
 time keep it busy. More only hand the interpreter's lock around, at a tenth of a worker's CPU."""
+QUICK_SECONDS: Final = 0.05
+"""A task that takes longer waits for something: then all that are left are run at once."""
 
 
 class Gather(Protocol):
     """Doing several things at once."""
 
-    def __call__(self, tasks: Sequence[Callable[[], T]], *, at_once: int = STORE_CALLS_AT_ONCE) -> list[T]:
+    def __call__(self, tasks: Sequence[Callable[[], T]], *, at_once: int = QUICK_TASKS_AT_ONCE) -> list[T]:
         """Each task's value, in order, once all have ended; the first failure is raised after that.
 
-        At most `at_once` of them run at the same time: more than the default is for calls that are long waited for.
+        `at_once` of them run at the same time, and all that are left as soon as one turns out to be slow.
         """
         ...
 
