@@ -121,14 +121,7 @@ def test_a_template_of_many_parts_is_gone_through_once() -> None:
 
 @pytest.mark.parametrize("source", ["{{{{ x{} }}}}", "{{{{ x|{}upper }}}}", "{{% if x{} %}}{{% endif %}}"])
 def test_blanks_are_looked_through_once(source: str) -> None:
-    """Ten times as many take about ten times as long, and no hundred times."""
-    engine = Engine()
-
-    def seconds(blanks: int) -> float:
-        text = source.format(" " * blanks)
-        began = process_time()
-        engine.unknown_words(text)
-        return process_time() - began
-
-    few, many = (min(seconds(blanks) for _ in range(5)) for blanks in (400, 4_000))
-    assert many < 40 * few
+    """Hundredths of a second, even for ten times what a template may hold; it was many seconds."""
+    began = process_time()
+    assert Engine().unknown_words(source.format(" " * 40_000)) == []
+    assert process_time() - began < 2
