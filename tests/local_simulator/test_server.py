@@ -158,7 +158,7 @@ def test_a_verbose_simulator_says_a_line_a_request_and_nothing_that_was_in_it(
     server.stop()
     printed = capsys.readouterr()
     lines = [line.rsplit(maxsplit=2)[0] for line in printed.out.splitlines()]
-    assert lines == ["POST /slack/api/chat.postMessage 200", "GET /_simulator/messages 200"]
+    assert sorted(lines) == ["GET /_simulator/messages 200", "POST /slack/api/chat.postMessage 200"]
     assert printed.err == ""
 
 
