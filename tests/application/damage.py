@@ -50,20 +50,7 @@ def alter_delivery(world: World, channel: Channel, **changes: Any) -> None:
     alter_notice(world, deliveries=deliveries)
 
 
-def hide(index: Index[Any, Any], key: object) -> None:
-    """Take a row out of an index that shows it."""
-    for entries in index._partitions.values():  # noqa: SLF001  (the damage itself)
-        entries[:] = [entry for entry in entries if entry[1] != key]
-
-
-def show(index: Index[Any, Any], key: object, partition: object, rank: tuple[Any, ...]) -> None:
-    """List a row in an index that mustn't show it."""
-    entries: list[Any] = index._partitions.setdefault(partition, [])  # type: ignore[arg-type]  # noqa: SLF001  (the damage itself)
-    entries.append((rank, key))
-    entries.sort()
-
-
 def _remove(table: Table[Any, Any], key: object, indexes: Iterable[Index[Any, Any]]) -> None:
     del table._rows[key]  # noqa: SLF001  (the damage itself)
     for index in indexes:
-        hide(index, key)
+        index.hide(key)

@@ -21,12 +21,10 @@ from tests.application.damage import (
     alter_delivery,
     alter_notice,
     alter_request,
-    hide,
     notice_key,
     remove_generation,
     remove_notice,
     remove_request,
-    show,
 )
 from tests.application.faulty import failing, losing, watched
 from tests.application.world import ACME, World, key_of
@@ -218,7 +216,7 @@ def publish_one_of_each(world: World) -> None:
 
 def test_a_request_that_the_due_index_doesnt_show_is_found_and_shown(world: World) -> None:
     told(world)
-    hide(world.database.due, (ACME, world.id_of("k1")))
+    world.database.due.hide((ACME, world.id_of("k1")))
     assert audited(world) == [found_on(world, "request_shown_wrongly")]
     world.skip(days=8)
     world.sweep()
@@ -356,7 +354,7 @@ def test_a_notice_that_waits_for_a_receipt_nobody_looks_for_is_found_and_watched
 
 def test_an_unread_total_without_one_of_its_notices_is_found_and_put_right(world: World) -> None:
     told(world)
-    hide(world.database.unread, notice_key(world))
+    world.database.unread.hide(notice_key(world))
     assert audited(world) == [Difference(kind="unread_total_wrong", recipient=ANA)]
     assert world.unread() == 1
 
@@ -365,7 +363,7 @@ def test_an_unread_total_that_counts_a_read_notice_is_found_and_put_right(world:
     told(world)
     notice = world.notice()
     world.read(notice)
-    show(world.database.unread, notice_key(world), (ACME, ANA), (notice.created_at, notice.notice_id))
+    world.database.unread.show(notice_key(world), ((ACME, ANA), (notice.created_at, notice.notice_id)))
     assert world.unread() == 1
     assert audited(world) == [Difference(kind="unread_total_wrong", recipient=ANA)]
     assert world.unread() == 0
@@ -373,8 +371,8 @@ def test_an_unread_total_that_counts_a_read_notice_is_found_and_put_right(world:
 
 def test_a_notice_that_its_inbox_doesnt_show_is_found_and_shown(world: World) -> None:
     told(world)
-    hide(world.database.inbox, notice_key(world))
-    hide(world.database.unread, notice_key(world))
+    world.database.inbox.hide(notice_key(world))
+    world.database.unread.hide(notice_key(world))
     assert audited(world) == [found_on(world, "notice_shown_wrongly", "ana")]
     assert (len(world.inbox()), world.unread()) == (1, 1)
 
@@ -382,7 +380,7 @@ def test_a_notice_that_its_inbox_doesnt_show_is_found_and_shown(world: World) ->
 def test_a_failed_notice_that_the_attention_list_doesnt_show_is_found_and_shown(world: World) -> None:
     world.chat.faults = [Rejected(reason="user_not_found", scope=RejectionScope.PERSON)]
     told(world)
-    hide(world.database.attention, notice_key(world))
+    world.database.attention.hide(notice_key(world))
     assert audited(world) == [found_on(world, "notice_shown_wrongly", "ana")]
     assert len(world.ports.notices.attention(ACME, 0, before=None, limit=10)) == 1
 
@@ -395,7 +393,7 @@ def test_a_wrong_total_is_found_among_the_newest_of_more_notices_than_are_counte
         later = notice.created_at + timedelta(seconds=number)
         world.ports.notices.put(replace(notice, notice_id=identity, created_at=later, version=1), None)
     assert world.audit().differences == []
-    hide(world.database.unread, replace(notice_key(world), notice_id=NoticeId("copy-0900")))
+    world.database.unread.hide(replace(notice_key(world), notice_id=NoticeId("copy-0900")))
     assert audited(world) == [Difference(kind="unread_total_wrong", recipient=ANA)]
     world.read_all()
     assert world.audit().differences == []
@@ -446,7 +444,7 @@ def test_a_total_that_is_wrong_once_is_a_recipient_reading(world: World) -> None
 
 def test_a_notice_that_moves_while_a_total_is_repaired_is_left_to_the_next_audit(world: World) -> None:
     told(world)
-    hide(world.database.unread, notice_key(world))
+    world.database.unread.hide(notice_key(world))
     plain = world.ports
     world.ports = failing(plain, "notices.repair", Conflict("moved"), times=2)
     assert [item.kind for item in world.audit().differences] == ["unread_total_wrong", "notice_shown_wrongly"]

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from notify_core.adapters.memory import FixedClock, MemoryDatabase, memory_ports
-from notify_core.adapters.memory.table import Index
 from notify_core.application.ports import Conflict
 from notify_core.domain.channel import Channel
 from notify_core.domain.delivery_lifecycle import DeliveryState
@@ -112,7 +111,7 @@ def test_a_notice_that_an_index_in_memory_doesnt_show_is_damaged_until_repaired(
     notices = memory_stores(database).notices
     notice = a_failed_notice(workspace)
     notices.put(notice, None)
-    hide(getattr(database, name), key_of(notice))
+    getattr(database, name).hide(key_of(notice))
     assert notices.damaged([key_of(notice)]) == [key_of(notice)]
     notices.repair(replace(notice, version=2), notice)
     assert notices.damaged([key_of(notice)]) == []
@@ -127,16 +126,11 @@ def test_a_request_that_an_index_in_memory_doesnt_show_is_damaged_until_repaired
     requests = memory_stores(database).requests
     request = a_request(workspace)
     requests.put(request, None)
-    hide(getattr(database, name), (workspace, request.request_id))
+    getattr(database, name).hide((workspace, request.request_id))
     assert requests.damaged(workspace, [request.request_id]) == [request.request_id]
     requests.repair(replace(request, version=2), request)
     assert requests.damaged(workspace, [request.request_id]) == []
     assert len(requests.history(workspace, 0, before=None, limit=10)) == 1
-
-
-def hide(index: Index[Any, Any], key: object) -> None:
-    for entries in index._partitions.values():  # noqa: SLF001  (the damage itself)
-        entries[:] = [entry for entry in entries if entry[1] != key]
 
 
 # ---------------------------------------------------------------- repairs

@@ -447,9 +447,7 @@ def _drop(table: Table[Any, Any], key: Any) -> None:
     """Take a row away, as no store does: the exploration goes back to before it was written."""
     before = table._rows.pop(key)  # noqa: SLF001
     for index in table._indexes:  # noqa: SLF001
-        place = index.place(before)
-        if place is not None:
-            index._partitions[place[0]].remove((place[1], key))  # noqa: SLF001
+        index.move(key, before, None)
 
 
 def _essential(row: Any) -> Any:

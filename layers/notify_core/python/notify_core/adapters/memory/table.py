@@ -1,6 +1,7 @@
 """Rows by key, the sorted indexes that follow them, and how far an eventual read may lag behind."""
 
 from bisect import bisect_left, bisect_right, insort
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, Final, Generic, Protocol, TypeVar
@@ -39,32 +40,44 @@ class Index(Generic[Key, Value]):
     def __init__(self, place: Callable[[Value], Place | None]) -> None:
         self.place = place
         self._partitions: dict[Hashable, list[tuple[tuple[Any, ...], Key]]] = {}
+        self._times_shown = Counter[Key]()
 
-    def move(self, key: Key, before: Value | None, after: Value) -> None:
-        """Follow a row from one value to the next."""
+    def move(self, key: Key, before: Value | None, after: Value | None) -> None:
+        """Follow a row from one value to the next; None where there is no row."""
         was = None if before is None else self.place(before)
-        now = self.place(after)
+        now = None if after is None else self.place(after)
         if was == now:
             return
         if was is not None:
             entries = self._partitions[was[0]]
             del entries[bisect_left(entries, was[1], key=_rank)]
+            self._times_shown[key] -= 1
         if now is not None:
-            insort(self._partitions.setdefault(now[0], []), (now[1], key), key=_rank)
+            self.show(key, now)
+
+    def show(self, key: Key, place: Place) -> None:
+        """Show a row at a place, whether or not it belongs there."""
+        insort(self._partitions.setdefault(place[0], []), (place[1], key), key=_rank)
+        self._times_shown[key] += 1
+
+    def hide(self, key: Key) -> None:
+        """Show a row nowhere, wherever it was shown."""
+        for entries in self._partitions.values():
+            entries[:] = [entry for entry in entries if entry[1] != key]
+        del self._times_shown[key]
 
     def is_right(self, key: Key, value: Value) -> bool:
         """Whether it shows the row where it belongs; one that belongs nowhere, nowhere."""
         place = self.place(value)
         if place is None:
-            return all(key != listed for entries in self._partitions.values() for _, listed in entries)
+            return not self._times_shown[key]
         entries = self.entries(place[0])
         at = bisect_left(entries, place[1], key=_rank)
         return at < len(entries) and entries[at] == (place[1], key)
 
     def restore(self, key: Key, value: Value) -> None:
         """Show the row where it belongs, wherever it was shown."""
-        for entries in self._partitions.values():
-            entries[:] = [entry for entry in entries if entry[1] != key]
+        self.hide(key)
         self.move(key, None, value)
 
     def entries(self, partition: Hashable) -> Sequence[tuple[tuple[Any, ...], Key]]:
