@@ -43,7 +43,7 @@ LOADS: Mapping[str, set[str]] = {
     "deliver_text": RENDERS,
     "deliver_system": RENDERS,
     "record_receipts": set(),
-    "record_dead_letters": READS_PUBLICATIONS,
+    "record_dead_letters": {"minijinja", "pydantic"},
     "reconcile_requests": RENDERS,
     "sweep_due": set(),
     "sweep_nightly": set(),

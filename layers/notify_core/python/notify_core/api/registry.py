@@ -20,7 +20,7 @@ from notify_core.application.register_definition import register_definition
 from notify_core.application.register_person import register_person
 from notify_core.application.register_workspace import register_workspace
 from notify_core.application.retire_definition import RetireRefusal, retire_definition
-from notify_core.messages import parse_definition, parse_person, parse_workspace
+from notify_core.messages.registry import parse_definition, parse_person, parse_workspace
 
 VERSION_DIGITS_MAX: Final = 9
 

@@ -4,10 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from notify_core.domain.channel import Channel
 from notify_core.domain.identifiers import DefinitionKey, WorkspaceId
+
+RESERVED_FIELD: Final = "recipient"
+"""What templates call the person who is told, so the data can't."""
 
 
 class DefinitionState(StrEnum):

@@ -20,7 +20,7 @@ from jsonschema_rs import (
     Validator,
 )
 
-from notify_core.domain.definition import Definition
+from notify_core.domain.definition import RESERVED_FIELD, Definition
 from notify_core.domain.limits import (
     PATTERN_BYTES_MAX,
     PROBLEMS_MAX,
@@ -32,8 +32,6 @@ from notify_core.domain.limits import (
 from notify_core.domain.memo import Memo
 from notify_core.domain.problem import Path, Problem, ProblemCode, problem
 
-RESERVED_FIELD: Final = "recipient"
-"""What templates call the person who is told, so the data can't."""
 _QUOTED_CHARACTERS_MAX: Final = 200
 _VALIDATORS: Final[Mapping[str, type[Validator]]] = {
     "https://json-schema.org/draft/2020-12/schema": Draft202012Validator,

@@ -7,11 +7,11 @@ from typing import Annotated, Any, Final, Literal, Self, cast
 
 from pydantic import AfterValidator, Field, model_validator
 
+from notify_core.domain.definition import RESERVED_FIELD
 from notify_core.domain.identifiers import DefinitionKey, WorkspaceId, is_identifier, is_key, request_id
 from notify_core.domain.limits import AUDIENCE_ENTRIES_MAX, DATA_BYTES_MAX, PROBLEMS_MAX, REASON_CHARACTERS_MAX
 from notify_core.domain.problem import Problem, ProblemCode, problem
 from notify_core.domain.request import Audience, InvalidPublication, Malformed, Publication, Withdrawal
-from notify_core.domain.schema import RESERVED_FIELD
 from notify_core.messages.fields import (
     IDENTIFIER_REMEDY,
     KEY_REMEDY,
