@@ -26,7 +26,7 @@ from bench import (
     worker_cpu,
 )
 from bench.report import Result
-from bench.worker import DUMMY_KEYS
+from infra.local.dummy_keys import DUMMY_KEYS
 
 BENCHMARKS: Final[Mapping[str, Callable[[], Result]]] = {
     "functions": functions.run,

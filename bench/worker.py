@@ -18,20 +18,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from bench.stub import Stub
+from infra.local.dummy_keys import DUMMY_KEYS
 from infra.specs import FUNCTIONS, INDEXES
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 PATHS: Final = (ROOT, ROOT / "layers" / "notify_core" / "python", ROOT / "cli")
-DUMMY_KEYS: Final[Mapping[str, str]] = {
-    "AWS_ACCESS_KEY_ID": "test",
-    "AWS_SECRET_ACCESS_KEY": "test",
-    "AWS_DEFAULT_REGION": "us-east-1",
-    "AWS_REGION": "us-east-1",
-    "AWS_CONFIG_FILE": os.devnull,
-    "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
-    "AWS_EC2_METADATA_DISABLED": "true",
-}
-"""Dummy keys, and none of the developer's settings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

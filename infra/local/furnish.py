@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Final
 import boto3
 
 from infra.local import web
-from infra.local.services import REGION, Address
+from infra.local.dummy_keys import REGION
+from infra.local.services import Address
 from infra.specs import Scope
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from typing import Final
 
 from infra.layers import ROOT
 from infra.local import web
+from infra.local.dummy_keys import DUMMY_KEYS, REGION
 from infra.local.ports import HOST
 from infra.local.processes import Background
 
-REGION: Final = "us-east-1"
 READY_SECONDS: Final = 30
 POLL_SECONDS: Final = 0.05
 LOG_LINES: Final = 15
@@ -48,15 +48,10 @@ class Address:
 def plain_environment(address: Address) -> dict[str, str]:
     """An environment in which AWS is the emulator, and nothing that a developer has set leaks in."""
     kept = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
-    return kept | {
-        "AWS_ACCESS_KEY_ID": "test",
-        "AWS_CONFIG_FILE": os.devnull,
-        "AWS_DEFAULT_REGION": REGION,
-        "AWS_EC2_METADATA_DISABLED": "true",
+    return {
+        **kept,
+        **DUMMY_KEYS,
         "AWS_ENDPOINT_URL": address.endpoint_url,
-        "AWS_REGION": REGION,
-        "AWS_SECRET_ACCESS_KEY": "test",
-        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
         "NO_PROXY": f"{HOST},localhost",
         "PYTHONUNBUFFERED": "1",
     }

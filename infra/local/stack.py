@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from infra import outputs
 from infra.local import cdk, fingerprints, furnish, ports, services, stack_file
 from infra.local.cdk import Cdk
+from infra.local.dummy_keys import REGION
 from infra.local.options import Options
 from infra.local.services import Address, Services
 from infra.specs import Queue
@@ -208,7 +209,7 @@ class LocalStack:
         with ThreadPoolExecutor() as pool:
             made = [pool.submit(self._synthesize, toolkit, wanted)]
             if bootstrap:
-                made.append(pool.submit(self._step, "bootstrap", lambda: toolkit.bootstrap(services.REGION)))
+                made.append(pool.submit(self._step, "bootstrap", lambda: toolkit.bootstrap(REGION)))
             for step in made:
                 step.result()
         self._step("deploy", toolkit.deploy)

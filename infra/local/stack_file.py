@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from infra import outputs
-from infra.local.services import REGION, Address
+from infra.local.dummy_keys import REGION
+from infra.local.services import Address
 from infra.specs import FUNCTIONS, Queue, Table
 
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from notify_core.adapters.threads import ThreadGather
-from notify_core.application.ports import QUICK_SECONDS, QUICK_TASKS_AT_ONCE
+from notify_core.adapters.threads import QUICK_SECONDS, ThreadGather
+from notify_core.application.ports import QUICK_TASKS_AT_ONCE
 
 
 @pytest.fixture

@@ -6,11 +6,13 @@ from threading import Lock
 from time import monotonic
 from typing import Final, TypeVar
 
-from notify_core.application.ports import QUICK_SECONDS, QUICK_TASKS_AT_ONCE
+from notify_core.application.ports import QUICK_TASKS_AT_ONCE
 
 T = TypeVar("T")
 
 WORKERS: Final = 32
+QUICK_SECONDS: Final = 0.05
+"""A task that takes longer waits for something: then all that are left are run at once."""
 
 
 class ThreadGather:

@@ -454,8 +454,6 @@ class Clock(Protocol):
 QUICK_TASKS_AT_ONCE: Final = 2
 """A table answers within four milliseconds, and a call's own CPU takes three on a function's third of a core: two at a
 time keep it busy. More only hand the interpreter's lock around, at a tenth of a worker's CPU."""
-QUICK_SECONDS: Final = 0.05
-"""A task that takes longer waits for something: then all that are left are run at once."""
 
 
 class Gather(Protocol):
