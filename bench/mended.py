@@ -18,7 +18,6 @@ from bench.scene import laid
 from bench.worker import Plan, Timing, environment, told_by, work
 from notify_core import wiring
 from notify_core.adapters import kept_connections
-from notify_core.adapters.threads import ThreadGather
 
 _TURNS: Final = 5
 _ROUNDS: Final = 3
@@ -26,7 +25,6 @@ _BATCH: Final = 10
 
 
 _WIRING: Final[Any] = wiring
-_GATHER: Final[Any] = ThreadGather
 _CONNECTIONS: Final[Any] = kept_connections
 
 
@@ -49,13 +47,8 @@ def _configured(**changes: bool | str | None) -> Callable[[], None]:
     return undo
 
 
-def _all_at_once() -> None:
-    gather = _GATHER.__call__
-
-    def all_at_once(self: ThreadGather, tasks: Sequence[Callable[[], object]], **_: int) -> object:
-        return gather(self, tasks, at_once=len(tasks))
-
-    _GATHER.__call__ = all_at_once
+def _on_all_cpus() -> None:
+    _WIRING.keep_to_one_cpu = lambda: None
 
 
 def _connecting_for_each_message() -> None:
@@ -66,7 +59,7 @@ UNDOING: Final[Mapping[str, Callable[[], None]]] = {
     "The endpoint's rules asked once, not at every call": _asking_where_to_call,
     "A user agent of our own: botocore composes none": _configured(user_agent=None),
     "What the product builds itself isn't validated": _configured(parameter_validation=True),
-    "Store calls two at a time, not ten": _all_at_once,
+    "All threads on one CPU": _on_all_cpus,
     "Connections to Slack kept": _connecting_for_each_message,
 }
 """Each optimisation, with what takes it back in a process that has called nothing yet."""

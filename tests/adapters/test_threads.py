@@ -1,11 +1,11 @@
+import os
 import threading
 import time
 from collections.abc import Iterator
 
 import pytest
 
-from notify_core.adapters.threads import QUICK_SECONDS, ThreadGather
-from notify_core.application.ports import QUICK_TASKS_AT_ONCE
+from notify_core.adapters.threads import ThreadGather, keep_to_one_cpu
 
 
 @pytest.fixture
@@ -33,41 +33,7 @@ def test_a_single_task_stays_in_its_thread(gather: ThreadGather) -> None:
 
 def test_tasks_run_at_the_same_time(gather: ThreadGather) -> None:
     meeting = threading.Barrier(5, timeout=5)
-    gather([meeting.wait] * 5, at_once=5)
-
-
-def test_no_more_tasks_run_at_the_same_time_than_asked_for(gather: ThreadGather) -> None:
-    lock = threading.Lock()
-    running = most = 0
-
-    def run() -> None:
-        nonlocal running, most
-        with lock:
-            running += 1
-            most = max(most, running)
-        time.sleep(0.005)
-        with lock:
-            running -= 1
-
-    gather([run] * 20, at_once=2)
-    assert most == 2
-    gather([run] * 20)
-    assert most == QUICK_TASKS_AT_ONCE
-
-
-def test_once_a_task_is_slow_all_that_are_left_run_at_the_same_time(gather: ThreadGather) -> None:
-    """However slow a store is, ten claims take two rounds of it."""
-    lock = threading.Lock()
-    begun: list[float] = []
-
-    def run() -> None:
-        with lock:
-            begun.append(time.monotonic())
-        time.sleep(2 * QUICK_SECONDS)
-
-    gather([run] * 6)
-    rounds = [round((at - begun[0]) / (2 * QUICK_SECONDS)) for at in begun]
-    assert rounds == [0] * QUICK_TASKS_AT_ONCE + [1] * (6 - QUICK_TASKS_AT_ONCE)
+    gather([meeting.wait] * 5)
 
 
 @pytest.mark.timeout(20)
@@ -78,7 +44,7 @@ def test_a_thread_that_is_ended_from_outside_ends_the_call(gather: ThreadGather)
         raise SystemExit
 
     with pytest.raises(SystemExit):
-        gather([lambda: time.sleep(0.05), leave, leave], at_once=3)
+        gather([lambda: time.sleep(0.05), leave, leave])
 
 
 def test_the_first_failure_is_raised_once_every_task_has_ended(gather: ThreadGather) -> None:
@@ -123,7 +89,7 @@ def test_tasks_that_gather_again_never_wait_for_each_other(gather: ThreadGather)
 @pytest.mark.timeout(20)
 def test_a_gathering_task_still_has_its_tasks_run_at_the_same_time(gather: ThreadGather) -> None:
     meeting = threading.Barrier(3, timeout=5)
-    assert len(gather([lambda: len(gather([meeting.wait] * 3, at_once=3)), lambda: 0])) == 2
+    assert len(gather([lambda: len(gather([meeting.wait] * 3)), lambda: 0])) == 2
 
 
 @pytest.mark.timeout(20)
@@ -147,3 +113,47 @@ def test_threads_end_when_asked_and_begin_again_when_needed(gather: ThreadGather
     gather.close()
     gather.close()
     assert gather([lambda: 1, lambda: 2]) == [1, 2]
+
+
+# ---------------------------------------------------------------- one CPU
+
+
+@pytest.fixture
+def cpus() -> Iterator[set[int]]:
+    """Those that this thread may use, again afterwards."""
+    allowed = os.sched_getaffinity(0)
+    yield allowed
+    os.sched_setaffinity(0, allowed)
+
+
+def test_threads_share_one_of_the_cpus_that_their_process_may_use(gather: ThreadGather, cpus: set[int]) -> None:
+    keep_to_one_cpu()
+    together = threading.Barrier(5, timeout=5)
+    used = gather([lambda: (together.wait(), os.sched_getaffinity(0))[1]] * 5)
+    assert used == [used[0]] * 5
+    assert len(used[0]) == 1
+    assert used[0] <= cpus
+
+
+def test_processes_spread_over_the_cpus(monkeypatch: pytest.MonkeyPatch, cpus: set[int]) -> None:
+    used: set[int] = set()
+    for pid in range(1000, 1000 + len(cpus)):
+        os.sched_setaffinity(0, cpus)
+        monkeypatch.setattr(os, "getpid", lambda pid=pid: pid)
+        keep_to_one_cpu()
+        used |= os.sched_getaffinity(0)
+    assert used == cpus
+
+
+def test_a_system_that_has_no_such_thing_or_forbids_it_is_left_as_it_is(
+    monkeypatch: pytest.MonkeyPatch, cpus: set[int]
+) -> None:
+    def forbid(_pid: int, _cpus: set[int]) -> None:
+        raise PermissionError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "sched_setaffinity", forbid)
+        keep_to_one_cpu()
+        patched.delattr(os, "sched_setaffinity")
+        keep_to_one_cpu()
+    assert os.sched_getaffinity(0) == cpus

@@ -63,7 +63,7 @@ _CALLS_AGAIN_SECONDS = 5
 _NEVER = datetime.max.replace(tzinfo=UTC)
 
 
-def backwards(tasks: Sequence[Callable[[], T]], *, at_once: int = 1) -> list[T]:
+def backwards(tasks: Sequence[Callable[[], T]]) -> list[T]:
     """ports.Gather, the last task first."""
     return gather(tasks[::-1])[::-1]
 

@@ -185,7 +185,7 @@ class Runner:
         running.claims += 1
         return ClaimId(f"{running.program.claim}.{running.claims}")
 
-    def gather(self, tasks: Sequence[Callable[[], T]], *, at_once: int = 0) -> list[T]:
+    def gather(self, tasks: Sequence[Callable[[], T]]) -> list[T]:
         """ports.Gather: the tasks' calls may be answered in any order; the first failure is raised after the last."""
         if len(tasks) <= 1:
             return [task() for task in tasks]

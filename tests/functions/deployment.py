@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -86,6 +87,7 @@ class Deployment:
         `seconds` is how long an invocation has, where that isn't its own time; `later` is how much later it is.
         """
         spec = next(spec for spec in FUNCTIONS if spec.folder == folder)
+        cpus = os.sched_getaffinity(0)
         with self.monkeypatch.context() as patched:
             for name, value in self._variables(spec).items():
                 patched.setenv(name, value)
@@ -102,6 +104,7 @@ class Deployment:
                 yield call
             finally:
                 wiring.gather().close()
+                os.sched_setaffinity(0, cpus)
                 _forget_everything()
 
     def _variables(self, spec: FunctionSpec) -> dict[str, str]:

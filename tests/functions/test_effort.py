@@ -159,7 +159,7 @@ class Posts:
         return Delivered(provider_id="1.2", provider_channel="D0")
 
 
-def one_by_one(tasks: Sequence[Callable[[], T]], *, at_once: int = 1) -> list[T]:
+def one_by_one(tasks: Sequence[Callable[[], T]]) -> list[T]:
     return [task() for task in tasks]
 
 

@@ -174,7 +174,7 @@ class Kernel:
         self.after(seconds, wake)
         self._hub.switch()
 
-    def gather(self, tasks: Sequence[Callable[[], T]], *, at_once: int = 0) -> list[T]:
+    def gather(self, tasks: Sequence[Callable[[], T]]) -> list[T]:
         """ports.Gather: all tasks interleave like everything else; the first failure is raised once all have ended."""
         if len(tasks) <= 1:
             return [task() for task in tasks]

@@ -16,7 +16,7 @@ from notify_core.adapters.batch import BatchResponse, Context, Record, deadline
 from notify_core.adapters.clock import SystemClock, new_claim_id
 from notify_core.adapters.counting import counting_notices, counting_requests
 from notify_core.adapters.telemetry import PowertoolsTelemetry
-from notify_core.adapters.threads import ThreadGather
+from notify_core.adapters.threads import ThreadGather, keep_to_one_cpu
 from notify_core.application.ports import EvidenceSource, Inbox, Ports, QueueName, Queues, Sender
 from notify_core.domain.channel import Channel
 from notify_core.settings import Settings, SettingUnusable
@@ -96,6 +96,7 @@ def clock() -> SystemClock:
 @lru_cache
 def gather() -> ThreadGather:
     """The process's threads."""
+    keep_to_one_cpu()
     return ThreadGather()
 
 

@@ -14,7 +14,6 @@ from notify_core.application.begin_notice import Reader, begin_notice
 from notify_core.application.channel_gate import ChannelGate
 from notify_core.application.end_notices import ending_of
 from notify_core.application.ports import (
-    QUICK_TASKS_AT_ONCE,
     Conflict,
     NoticeKey,
     Outgoing,
@@ -88,10 +87,8 @@ class _Batch:
         items: Sequence[_Item],
         step: Callable[[_Item], _Value | None],
         task: Callable[[_Item], DispatchTask],
-        *,
-        at_once: int = QUICK_TASKS_AT_ONCE,
     ) -> list[_Value]:
-        """Take a step with every item, some at once; an item whose step fails has its message come again, alone."""
+        """Take a step with every item at once; an item whose step fails has its message come again, alone."""
 
         def guarded(item: _Item) -> _Value | None:
             try:
@@ -101,7 +98,7 @@ class _Batch:
                 self.failed.add(task(item))
                 return None
 
-        values = self.ports.gather([partial(guarded, item) for item in items], at_once=at_once)
+        values = self.ports.gather([partial(guarded, item) for item in items])
         return [value for value in values if value is not None]
 
 
@@ -118,7 +115,7 @@ def deliver_notices(tasks: Sequence[DispatchTask], ports: Ports, *, until: datet
     claims = batch.each(distinct, lambda task: _claim_in_time(task, notices.get(task.key), batch), _itself)
     newest = _look_again(claims, batch)
     sendings = batch.each(claims, lambda claim: _check_or_put_back(claim, newest, batch), _task_of)
-    answered = batch.each(sendings, lambda sending: _send(sending, batch), _task_of, at_once=len(sendings))
+    answered = batch.each(sendings, lambda sending: _send(sending, batch), _task_of)
     batch.each(answered, lambda sending: _record(sending, batch), _task_of)
     _send_copies(batch)
     return batch.failed

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from notify_core.domain.channel import Channel
 from notify_core.domain.definition import Definition
@@ -451,19 +451,11 @@ class Clock(Protocol):
         ...
 
 
-QUICK_TASKS_AT_ONCE: Final = 2
-"""A table answers within four milliseconds, and a call's own CPU takes three on a function's third of a core: two at a
-time keep it busy. More only hand the interpreter's lock around, at a tenth of a worker's CPU."""
-
-
 class Gather(Protocol):
     """Doing several things at once."""
 
-    def __call__(self, tasks: Sequence[Callable[[], T]], *, at_once: int = QUICK_TASKS_AT_ONCE) -> list[T]:
-        """Each task's value, in order, once all have ended; the first failure is raised after that.
-
-        `at_once` of them run at the same time, and all that are left as soon as one turns out to be slow.
-        """
+    def __call__(self, tasks: Sequence[Callable[[], T]]) -> list[T]:
+        """Each task's value, in order, once all have ended; the first failure is raised after that."""
         ...
 
 

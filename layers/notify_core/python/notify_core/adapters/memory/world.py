@@ -53,7 +53,7 @@ class FixedClock:
         return self.at
 
 
-def gather(tasks: Sequence[Callable[[], T]], *, at_once: int = 1) -> list[T]:  # noqa: ARG001  (one, always)
+def gather(tasks: Sequence[Callable[[], T]]) -> list[T]:
     """ports.Gather one task after the other; the first failure is raised once all have ended."""
     values: list[T] = []
     failures: list[Exception] = []
