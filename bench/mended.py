@@ -5,8 +5,9 @@ Run as `python -m bench.mended` it is the process that is measured, and reads it
 
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from functools import partial
 from statistics import median
 from typing import Any, Final, cast
 
@@ -17,7 +18,8 @@ from bench.report import Cell, Result
 from bench.scene import laid
 from bench.worker import Plan, Timing, environment, told_by, work
 from notify_core import wiring
-from notify_core.adapters import kept_connections
+from notify_core.adapters import aws, slack
+from notify_core.adapters.kept_connections import KeptConnections
 
 _TURNS: Final = 5
 _ROUNDS: Final = 3
@@ -25,14 +27,26 @@ _BATCH: Final = 10
 
 
 _WIRING: Final[Any] = wiring
-_CONNECTIONS: Final[Any] = kept_connections
+_AWS: Final[Any] = aws
+_SLACK: Final[Any] = slack
 
 
 def _asking_where_to_call() -> None:
-    def client(service: str, config: Config | None = None) -> Any:  # noqa: ANN401  (botocore's)
-        return _WIRING._session().create_client(service, config=config)  # noqa: SLF001  (to undo what follows it)
+    def give_another(_client: object) -> bool:
+        return False
 
-    _WIRING._client = client  # noqa: SLF001  (to undo what it adds)
+    _AWS._rules_give_its_own_address = give_another  # noqa: SLF001  (to undo what follows from it)
+
+
+def _over_botocores_connections() -> None:
+    def proxies(_url: str) -> dict[str, str]:
+        return {"https": "with one it is left to botocore, which sees that there is none"}
+
+    _AWS.get_environ_proxies = proxies
+
+
+def _on_all_cpus() -> None:
+    _WIRING.keep_to_one_cpu = lambda: None
 
 
 def _configured(**changes: bool | str | None) -> Callable[[], None]:
@@ -47,12 +61,8 @@ def _configured(**changes: bool | str | None) -> Callable[[], None]:
     return undo
 
 
-def _on_all_cpus() -> None:
-    _WIRING.keep_to_one_cpu = lambda: None
-
-
 def _connecting_for_each_message() -> None:
-    _CONNECTIONS.CONNECTION_IDLE_SECONDS_MAX = -1
+    _SLACK.KeptConnections = partial(KeptConnections, idle_seconds_max=-1)
 
 
 UNDOING: Final[Mapping[str, Callable[[], None]]] = {
@@ -60,6 +70,7 @@ UNDOING: Final[Mapping[str, Callable[[], None]]] = {
     "A user agent of our own: botocore composes none": _configured(user_agent=None),
     "What the product builds itself isn't validated": _configured(parameter_validation=True),
     "All threads on one CPU": _on_all_cpus,
+    "Calls to AWS over connections of our own, not urllib3's": _over_botocores_connections,
     "Connections to Slack kept": _connecting_for_each_message,
 }
 """Each optimisation, with what takes it back in a process that has called nothing yet."""

@@ -224,7 +224,7 @@ def laid() -> Generator[Scene]:
             "dynamodb",
             region_name="us-east-1",
             endpoint_url=running.url,
-            verify=str(running.certificate),
+            verify=str(running.bundle),
             aws_access_key_id="test",
             aws_secret_access_key="test",
         )

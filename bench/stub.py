@@ -26,6 +26,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, Final
 
+from botocore.httpsession import get_cert_path
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -54,11 +55,12 @@ class Stub:
     """A running stub: its address, and the certificate that its clients have to trust."""
 
     url: str
-    certificate: Path
+    bundle: Path
+    """The certificates that a client trusts in the cloud, which take their time to read, and the stub's."""
 
     def set(self, **settings: object) -> "Told":
         """Change what it remembers, or how long its answers take; what it was asked since the last time."""
-        context = ssl.create_default_context(cafile=str(self.certificate))
+        context = ssl.create_default_context(cafile=str(self.bundle))
         request = urllib.request.Request(f"{self.url}/_stub/settings", json.dumps(settings).encode(), method="POST")
         with urllib.request.urlopen(request, context=context, timeout=10) as answer:
             return Told(**json.load(answer))
@@ -68,7 +70,7 @@ class Stub:
 def running() -> Generator[Stub]:
     """A stub that ends with the block."""
     with tempfile.TemporaryDirectory() as folder:
-        certificate = Path(folder) / "certificate.pem"
+        bundle = Path(folder) / "bundle.pem"
         process = subprocess.Popen(
             [sys.executable, "-m", "bench.stub", folder],
             stdout=subprocess.PIPE,
@@ -77,7 +79,7 @@ def running() -> Generator[Stub]:
         try:
             assert process.stdout is not None
             port = int(process.stdout.readline())
-            yield Stub(url=f"https://{HOST}:{port}", certificate=certificate)
+            yield Stub(url=f"https://{HOST}:{port}", bundle=bundle)
         finally:
             process.terminate()
             process.wait()
@@ -243,7 +245,9 @@ def _certify(folder: Path) -> ssl.SSLContext:
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         .sign(key, hashes.SHA256())
     )
-    (folder / "certificate.pem").write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    pem = certificate.public_bytes(serialization.Encoding.PEM)
+    (folder / "certificate.pem").write_bytes(pem)
+    (folder / "bundle.pem").write_bytes(Path(str(get_cert_path(verify=True))).read_bytes() + pem)
     private = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )

@@ -95,8 +95,8 @@ def client_environment(stub: Stub) -> dict[str, str]:
         **kept,
         "PYTHONPATH": os.pathsep.join(map(str, PATHS)),
         "AWS_ENDPOINT_URL": stub.url,
-        "AWS_CA_BUNDLE": str(stub.certificate),
-        "SSL_CERT_FILE": str(stub.certificate),
+        "AWS_CA_BUNDLE": str(stub.bundle),
+        "SSL_CERT_FILE": str(stub.bundle),
         **DUMMY_KEYS,
         "NO_PROXY": "127.0.0.1,localhost",
     }

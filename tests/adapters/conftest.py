@@ -4,8 +4,8 @@ import socket
 import ssl
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
 from pathlib import Path
 
 import botocore.session
@@ -60,14 +60,21 @@ def aws() -> botocore.session.Session:
 
 
 @pytest.fixture
-def tls_provider(provider: Provider, tmp_path: Path) -> Iterator[Provider]:
-    """The provider behind a certificate that nobody vouches for."""
+def tls_certificate(tmp_path: Path) -> str:
+    """A file with a certificate of loopback's own, that nobody vouches for, and its key."""
+    return str(_self_signed(tmp_path / "both.pem"))
+
+
+@pytest.fixture
+def tls_provider(tls_certificate: str) -> Iterator[Provider]:
+    """A provider behind that certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(_self_signed(tmp_path / "both.pem"))
+    context.load_cert_chain(tls_certificate)
     listener = context.wrap_socket(socket.create_server(("127.0.0.1", 0)), server_side=True)
+    provider = Provider(url=f"https://127.0.0.1:{listener.getsockname()[1]}/api/")
     thread = threading.Thread(target=accept, args=(listener, provider), daemon=True)
     thread.start()
-    yield replace(provider, url=f"https://127.0.0.1:{listener.getsockname()[1]}/api/")
+    yield provider
     listener.close()
 
 
@@ -79,6 +86,7 @@ def _self_signed(path: Path) -> Path:
         x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
         .not_valid_before(now - timedelta(days=1))
         .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
         .sign(key, hashes.SHA256())
     )
     pem, pkcs8, plain = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()

@@ -1,12 +1,44 @@
-"""How AWS's clients are made."""
+"""How AWS's clients are made, and what carries their calls."""
 
+import socket
+import time
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from typing import Any
 
-import botocore.session
 import pytest
+from botocore.config import Config
+from botocore.exceptions import (
+    ConnectionClosedError,
+    ConnectTimeoutError,
+    EndpointConnectionError,
+    ReadTimeoutError,
+    SSLError,
+)
+from botocore.httpsession import URLLib3Session
+from botocore.session import Session
 
-from notify_core import wiring
-from notify_core.adapters import dynamodb, secrets, sms, sqs
+from notify_core.adapters import aws, dynamodb, kept_connections, secrets, sms, sqs
+from notify_core.adapters.aws import KeptSession, client_config, create_client
+from tests.adapters.loopback import Behaviour, Ended, Provider, answer, close, cut, hang, reset
+
+SERVICES = ("dynamodb", "sqs", "secretsmanager", "pinpoint-sms-voice-v2")
+SECRET = answer(200, {"SecretString": "xoxb-1"})
+
+
+def session() -> Session:
+    session = Session()
+    session.set_credentials("test", "test")
+    return session
+
+
+def client(url: str | None = None, *, tries_max: int = 1, service: str = "secretsmanager") -> Any:
+    config = client_config(connect_seconds=0.3, read_seconds=0.3, tries_max=tries_max)
+    return create_client(session(), service, config, endpoint_url=url, region_name="eu-central-1")
+
+
+def read(called: Any) -> str:
+    return called.get_secret_value(SecretId="a")["SecretString"]
 
 
 @pytest.mark.parametrize(
@@ -15,6 +47,9 @@ from notify_core.adapters import dynamodb, secrets, sms, sqs
 def test_no_client_does_what_nobody_needs(config: Any) -> None:
     """Checks what the product itself has built, or composes a user agent for each call."""
     assert (config.parameter_validation, config.user_agent) == (False, "notify-platform")
+
+
+# ---------------------------------------------------------------- where it is called
 
 
 @pytest.mark.parametrize("region", ["us-east-1", "eu-central-1", "us-gov-west-1", "cn-north-1"])
@@ -29,21 +64,190 @@ def test_no_client_does_what_nobody_needs(config: Any) -> None:
 )
 def test_a_client_s_own_address_is_the_one_that_its_rules_give(service: str, operation: str, region: str) -> None:
     """The clients ask the rules no more: they call the address that they were made with."""
-    client: Any = botocore.session.Session().create_client(
-        service, region_name=region, aws_access_key_id="test", aws_secret_access_key="test"
-    )
+    client: Any = session().create_client(service, region_name=region)
     context: dict[str, Any] = {}
     model = client.meta.service_model.operation_model(operation)
     address, headers, properties = client._resolve_endpoint_ruleset(model, {}, context)  # noqa: SLF001  (the rules' own answer)
     assert (address, headers, properties, context) == (client.meta.endpoint_url, {}, {}, {})
 
 
-@pytest.mark.parametrize(("setting", "is_its_own"), [("AWS_USE_DUALSTACK_ENDPOINT", False), ("AWS_MAX_ATTEMPTS", True)])
+@pytest.mark.parametrize(("setting", "are_asked"), [("AWS_USE_DUALSTACK_ENDPOINT", True), ("AWS_MAX_ATTEMPTS", False)])
 def test_rules_that_a_setting_changes_are_still_asked(
-    monkeypatch: pytest.MonkeyPatch, setting: str, is_its_own: bool
+    monkeypatch: pytest.MonkeyPatch, setting: str, are_asked: bool
 ) -> None:
     monkeypatch.setenv(setting, "true" if setting.endswith("ENDPOINT") else "2")
-    client: Any = botocore.session.Session().create_client(
-        "secretsmanager", region_name="eu-central-1", aws_access_key_id="test", aws_secret_access_key="test"
+    assert (client()._ruleset_resolver is not None) == are_asked  # noqa: SLF001  (it decides before any call)
+
+
+def test_a_call_goes_where_the_client_was_made_for(provider: Provider) -> None:
+    provider.does(SECRET)
+    assert read(client(provider.url)) == "xoxb-1"
+    (request,) = provider.requests
+    assert (request.path, request.headers["x-amz-target"]) == ("/api/", "secretsmanager.GetSecretValue")
+    assert request.headers["host"] == provider.url.split("/")[2]
+    assert request.headers["authorization"].startswith("AWS4-HMAC-SHA256 ")
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_a_proxy_is_left_to_botocore(service: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert isinstance(client(service=service)._endpoint.http_session, KeptSession)  # noqa: SLF001
+    monkeypatch.setenv("https_proxy", "http://127.0.0.1:3128")
+    assert isinstance(client(service=service)._endpoint.http_session, URLLib3Session)  # noqa: SLF001
+
+
+def test_what_a_proxy_is_not_for_is_called_directly(provider: Provider, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    provider.does(SECRET)
+    assert read(client(provider.url)) == "xoxb-1"
+
+
+# ---------------------------------------------------------------- over which connection
+
+
+def test_calls_in_a_row_share_a_connection(provider: Provider) -> None:
+    provider.does(SECRET)
+    called = client(provider.url)
+    assert [read(called) for _ in range(5)] == ["xoxb-1"] * 5
+    assert (len(provider.requests), provider.connections) == (5, 1)
+
+
+def test_each_connection_has_one_call_at_a_time(provider: Provider) -> None:
+    numbers = count()
+
+    def numbered(connection: socket.socket) -> None:
+        time.sleep(0.002)
+        answer(200, {"SecretString": str(next(numbers))})(connection)
+
+    provider.does(numbered)
+    called = client(provider.url)
+    with ThreadPoolExecutor(8) as pool:
+        texts = set(pool.map(lambda _: read(called), range(100)))
+    assert texts == set(map(str, range(100)))
+    assert provider.connections <= 8
+
+
+@pytest.mark.parametrize(("tries_max", "seconds", "connections"), [(1, 4.9, 1), (1, 5.1, 2), (3, 59, 1), (3, 61, 2)])
+def test_an_old_connection_is_trusted_longer_where_a_call_can_be_made_again(
+    provider: Provider, monkeypatch: pytest.MonkeyPatch, tries_max: int, seconds: float, connections: int
+) -> None:
+    """It may have died while the function was frozen: then what was sent over it is unknown."""
+    now = [0.0]
+
+    class Clocked(kept_connections.KeptConnections):
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **options, monotonic=lambda: now[0])
+
+    monkeypatch.setattr(aws, "KeptConnections", Clocked)
+    provider.does(SECRET)
+    called = client(provider.url, tries_max=tries_max)
+    read(called)
+    now[0] += seconds
+    read(called)
+    assert provider.connections == connections
+
+
+def test_a_client_that_is_closed_ends_its_connections(provider: Provider) -> None:
+    provider.does(SECRET)
+    called = client(provider.url)
+    read(called)
+    called.close()
+    assert provider.ended.acquire(timeout=5)
+    assert read(called) == "xoxb-1"
+    assert provider.connections == 2
+
+
+# ---------------------------------------------------------------- what goes wrong on the way
+
+
+def close_after_answer(connection: socket.socket) -> None:
+    SECRET(connection)
+    raise Ended
+
+
+@pytest.mark.parametrize(
+    ("fault", "error"),
+    [
+        (reset, ConnectionClosedError),
+        (close, ConnectionClosedError),
+        (cut, ConnectionClosedError),
+        (lambda connection: connection.sendall(b"no HTTP\r\n\r\n"), ConnectionClosedError),
+        (hang, ReadTimeoutError),
+    ],
+)
+def test_a_call_that_may_have_arrived_says_so_and_is_made_again(
+    provider: Provider, fault: Behaviour, error: type[Exception]
+) -> None:
+    provider.does(fault, SECRET)
+    with pytest.raises(error):
+        read(client(provider.url))
+    provider.does(fault, SECRET)
+    assert read(client(provider.url, tries_max=2)) == "xoxb-1"
+
+
+def test_a_connection_that_the_service_ended_is_not_used_again(provider: Provider) -> None:
+    provider.does(close_after_answer, SECRET)
+    called = client(provider.url)
+    read(called)
+    assert provider.ended.acquire(timeout=5)
+    assert read(called) == "xoxb-1"
+
+
+@pytest.mark.parametrize(
+    ("where", "error"), [("closed_url", EndpointConnectionError), ("deaf_url", ConnectTimeoutError)]
+)
+def test_what_no_connection_came_about_for_was_never_sent(
+    request: pytest.FixtureRequest, where: str, error: type[Exception]
+) -> None:
+    with pytest.raises(error, match=r"127\.0\.0\.1"):
+        read(client(request.getfixturevalue(where)))
+
+
+def test_a_name_that_nobody_knows_is_told_nothing() -> None:
+    with pytest.raises(EndpointConnectionError, match=r"nobody\.invalid"):
+        read(client("http://nobody.invalid/"))
+
+
+def test_a_server_without_a_trusted_certificate_is_told_nothing(tls_provider: Provider) -> None:
+    with pytest.raises(SSLError, match="self-signed"):
+        read(client(tls_provider.url))
+    assert tls_provider.requests == []
+
+
+# ---------------------------------------------------------------- whom it trusts
+
+
+@pytest.mark.parametrize("setting", ["AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE"])
+def test_certificates_of_one_s_own_are_trusted(
+    tls_provider: Provider, tls_certificate: str, monkeypatch: pytest.MonkeyPatch, setting: str
+) -> None:
+    monkeypatch.setenv(setting, tls_certificate)
+    tls_provider.does(SECRET)
+    assert read(client(tls_provider.url)) == "xoxb-1"
+
+
+def test_the_certificates_to_trust_are_read_once_for_all_connections(
+    tls_provider: Provider, tls_certificate: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_CA_BUNDLE", tls_certificate)
+    made: list[object] = []
+    make = kept_connections.create_default_context
+    monkeypatch.setattr(
+        kept_connections, "create_default_context", lambda **options: made.append(options) or make(**options)
     )
-    assert wiring._rules_give_its_own_address(client) == is_its_own  # noqa: SLF001  (it decides before any call)
+    tls_provider.does(close_after_answer)
+    for _ in range(2):
+        called = client(tls_provider.url)
+        assert [read(called) for _ in range(2)] == ["xoxb-1"] * 2
+    assert made == [{"cafile": tls_certificate}]
+
+
+def test_options_of_a_call_reach_its_client(provider: Provider) -> None:
+    """What is configured for the client holds for its connections."""
+    provider.does(hang)
+    config = client_config(connect_seconds=0.3, read_seconds=5, tries_max=1).merge(Config(read_timeout=0.1))
+    called = create_client(session(), "secretsmanager", config, endpoint_url=provider.url, region_name="eu-central-1")
+    begun = time.monotonic()
+    with pytest.raises(ReadTimeoutError):
+        read(called)
+    assert time.monotonic() - begun < 2

@@ -48,7 +48,7 @@ def posting(provider: Provider, monotonic: Callable[[], float]) -> Callable[[], 
     connections = KeptConnections(provider.url, timeout_seconds=1, monotonic=monotonic)
 
     def post() -> int:
-        found, content = connections.post("/api/x", b"{}", {})
+        found, content = connections.call("POST", "/api/x", b"{}", {})
         assert (found.status, content[:1]) == (200, b"{")
         return provider.connections
 

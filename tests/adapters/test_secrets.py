@@ -8,6 +8,7 @@ from botocore.config import Config
 from botocore.session import Session
 from moto import mock_aws
 
+from notify_core.adapters.aws import create_client
 from notify_core.adapters.secrets import CLIENT_CONFIG, Secrets, SecretUnavailable
 from tests.adapters.loopback import Provider, answer, reset
 
@@ -75,7 +76,7 @@ def test_a_value_renewed_meanwhile_is_not_forgotten_on_account_of_the_old_one(
 
 def client(aws: Session, url: str) -> "SecretsManagerClient":
     config = CLIENT_CONFIG.merge(Config(retries={"total_max_attempts": 1}))
-    return aws.create_client("secretsmanager", endpoint_url=url, config=config)  # type: ignore[return-value]
+    return create_client(aws, "secretsmanager", config, endpoint_url=url)  # type: ignore[no-any-return]
 
 
 VALUE = answer(200, {"SecretString": "xoxb-1"})

@@ -1,8 +1,4 @@
-import itertools
 import json
-import socket
-import time
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +6,8 @@ import pytest
 from botocore.config import Config
 from botocore.session import Session
 
-from notify_core.adapters.sms import CLIENT_CONFIG, SmsSender
+from notify_core.adapters.aws import create_client
+from notify_core.adapters.sms import CLIENT_CONFIG, SERVICE, SmsSender
 from notify_core.application.ports import Outgoing
 from notify_core.domain.channel import Channel
 from notify_core.domain.send_result import (
@@ -32,8 +29,7 @@ SHORT = Config(connect_timeout=0.3, read_timeout=0.3)
 
 
 def client(aws: Session, url: str) -> "PinpointSMSVoiceV2Client":
-    config = CLIENT_CONFIG.merge(SHORT)
-    return aws.create_client("pinpoint-sms-voice-v2", endpoint_url=url, config=config)  # type: ignore[return-value]
+    return create_client(aws, SERVICE, CLIENT_CONFIG.merge(SHORT), endpoint_url=url)  # type: ignore[no-any-return]
 
 
 def sender(aws: Session, url: str, **settings: Any) -> SmsSender:
@@ -151,31 +147,6 @@ def test_a_connection_that_never_comes_about_sent_nothing(aws: Session, deaf_url
 def test_a_name_that_nobody_knows_sent_nothing(aws: Session) -> None:
     result = sender(aws, "http://sms.invalid/").send(text())
     assert result == Unavailable(reason="connection_refused")
-
-
-def test_texts_in_a_row_share_a_connection_and_one_after_a_pause_has_its_own(aws: Session, provider: Provider) -> None:
-    provider.does(ACCEPTED)
-    seconds = iter([0.0, 0.1, 5.1, 5.2, 10.3, 10.4, 15.4, 15.5])
-    sending = sender(aws, provider.url, monotonic=lambda: next(seconds))
-    connections = []
-    for _ in range(4):
-        assert sending.send(text()) == Accepted(provider_id="m-1")
-        connections.append(provider.connections)
-    assert connections == [1, 1, 2, 2]
-
-
-def test_connections_are_not_dropped_under_a_text_on_its_way(aws: Session, provider: Provider) -> None:
-    def slowly(connection: socket.socket) -> None:
-        time.sleep(0.02)
-        ACCEPTED(connection)
-
-    provider.does(slowly)
-    seconds = itertools.count(step=10)
-    sending = sender(aws, provider.url, monotonic=lambda: next(seconds))
-    with ThreadPoolExecutor(8) as pool:
-        results = list(pool.map(lambda _: sending.send(text()), range(80)))
-    assert results == [Accepted(provider_id="m-1")] * 80
-    assert len(provider.requests) == 80
 
 
 def test_the_service_s_own_timeouts_and_single_attempt_are_set() -> None:

@@ -7,6 +7,7 @@ from botocore.config import Config
 from botocore.session import Session
 from moto import mock_aws
 
+from notify_core.adapters.aws import create_client
 from notify_core.adapters.sqs import CLIENT_CONFIG, SqsInbox, SqsQueues
 from notify_core.adapters.threads import ThreadGather
 from notify_core.application.ports import Message, QueueName, StoreUnavailable
@@ -126,7 +127,7 @@ def test_extending_a_message_that_is_gone_changes_nothing(sqs: "SQSClient", url:
 
 def client(aws: Session, url: str) -> "SQSClient":
     config = CLIENT_CONFIG.merge(Config(retries={"total_max_attempts": 1}))
-    return aws.create_client("sqs", endpoint_url=url, config=config)  # type: ignore[return-value]
+    return create_client(aws, "sqs", config, endpoint_url=url)  # type: ignore[no-any-return]
 
 
 def queues(aws: Session, provider: Provider, gather: ThreadGather, pauses: list[float]) -> SqsQueues:

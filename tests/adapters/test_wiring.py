@@ -139,7 +139,7 @@ with moto.mock_aws():
     except wiring.SettingUnusable as error:
         first = str(error)
     wiring._secrets.cache_clear()
-    wiring._client("secretsmanager").create_secret(Name="notify/cursor", SecretString="abc")
+    wiring._secrets()._client.create_secret(Name="notify/cursor", SecretString="abc")
     result = [first, wiring.cursor_key().decode()]
 """
     assert run(code) == [

@@ -15,8 +15,9 @@ from infra.local.simulator.receipts import DESCRIPTIONS, event_of
 from infra.local.simulator.server import SimulatorServer
 from infra.local.simulator.settings import Settings
 from infra.local.simulator.sms_api import SentText
+from notify_core.adapters.aws import create_client
 from notify_core.adapters.slack import SlackEvidence, SlackSender, SlackTokens, connector
-from notify_core.adapters.sms import CLIENT_CONFIG, SmsSender, parse_receipt
+from notify_core.adapters.sms import CLIENT_CONFIG, SERVICE, SmsSender, parse_receipt
 from notify_core.application.ports import EvidenceQuery, Outgoing
 from notify_core.domain.channel import Channel
 from notify_core.domain.identifiers import ClaimId, DeliveryId, Recipient, WorkspaceId, delivery_id
@@ -65,7 +66,7 @@ def slack(simulator: SimulatorClient, fault: str | None = None) -> tuple[SlackSe
 
 def sms(simulator: SimulatorClient, aws: Session, fault: str | None = None) -> SmsSender:
     config = CLIENT_CONFIG.merge(Config(read_timeout=patience(fault)))
-    client: Any = aws.create_client("pinpoint-sms-voice-v2", endpoint_url=simulator.sms_url, config=config)
+    client = create_client(aws, SERVICE, config, endpoint_url=simulator.sms_url)
     return SmsSender(client, origination_identity="ACME", configuration_set="receipts")
 
 

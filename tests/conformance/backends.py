@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-import boto3
 from botocore.config import Config
+from botocore.session import Session
 from moto import mock_aws
 
 from infra.local.ports import HOST, free_port
 from infra.local.web import answers
+from notify_core.adapters.aws import create_client
 from notify_core.adapters.dynamodb import CLIENT_CONFIG, TableNames, connect
 from notify_core.adapters.memory import (
     MemoryDatabase,
@@ -83,8 +84,14 @@ def memory_stores(database: MemoryDatabase | None = None) -> Stores:
 
 
 def make_client(endpoint_url: str | None = None) -> Any:
-    session = boto3.Session("test", "test", region_name="us-east-1")
-    return session.client("dynamodb", endpoint_url=endpoint_url, config=CLIENT_CONFIG.merge(CALM))
+    return client_of("dynamodb", CLIENT_CONFIG.merge(CALM), endpoint_url)
+
+
+def client_of(service: str, config: Config, endpoint_url: str | None = None) -> Any:
+    """A client as the product makes them, whatever the environment says."""
+    session = Session()
+    session.set_credentials("test", "test")
+    return create_client(session, service, config, endpoint_url=endpoint_url, region_name="us-east-1")
 
 
 @contextmanager

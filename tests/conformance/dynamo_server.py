@@ -11,12 +11,11 @@ from threading import Thread
 from typing import Any, ClassVar
 from zlib import crc32
 
-import boto3
 from botocore.config import Config
 
 from infra.local.ports import HOST
 from notify_core.adapters.dynamodb import CLIENT_CONFIG, TableNames, connect
-from tests.conformance.backends import CALM, Stores
+from tests.conformance.backends import CALM, Stores, client_of
 
 TABLES = TableNames(registry="registry", directory="directory", requests="requests", notices="notices")
 MANY_TRIES = CLIENT_CONFIG.merge(CALM)
@@ -111,8 +110,7 @@ def serving(server: Server) -> Iterator[str]:
 
 
 def stores_at(endpoint_url: str, config: Config) -> Stores:
-    session = boto3.Session("test", "test", region_name="us-east-1")
-    client = session.client("dynamodb", endpoint_url=endpoint_url, config=config)
+    client = client_of("dynamodb", config, endpoint_url)
     stores = connect(TABLES, client)
     return Stores(
         registry=stores.registry, directory=stores.directory, requests=stores.requests, notices=stores.notices

@@ -219,20 +219,11 @@ def _session() -> Any:  # noqa: ANN401  (botocore's, imported when it is made)
     return Session()
 
 
-def _client(service: str, config: "Config | None" = None) -> Any:  # noqa: ANN401  (made from the service's model)
+def _client(service: str, config: "Config") -> Any:  # noqa: ANN401  (made from the service's model)
+    from notify_core.adapters.aws import create_client  # noqa: PLC0415  (loads botocore)
+
     with _MAKING:  # a session makes one client at a time
-        client = _session().create_client(service, config=config)
-    if _rules_give_its_own_address(client):
-        client._ruleset_resolver = None  # noqa: SLF001  (else every call asks them again, at a twentieth of it)
-    return client
-
-
-def _rules_give_its_own_address(client: Any) -> bool:  # noqa: ANN401  (botocore's client)
-    """Whether a service's endpoint rules lead where the client calls without them; some settings make a difference."""
-    model = client.meta.service_model
-    about: dict[str, object] = {}
-    found = client._resolve_endpoint_ruleset(model.operation_model(model.operation_names[0]), {}, about)  # noqa: SLF001
-    return (*found, about) == (client.meta.endpoint_url, {}, {}, {})
+        return create_client(_session(), service, config)
 
 
 @lru_cache

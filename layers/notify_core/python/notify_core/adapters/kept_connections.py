@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from http.client import HTTPConnection, HTTPResponse, HTTPSConnection
 from select import select
 from ssl import SSLContext, create_default_context
@@ -21,18 +22,30 @@ class KeptConnections:
     """
 
     def __init__(
-        self, base_url: str, *, timeout_seconds: float, monotonic: Callable[[], float] = time.monotonic
+        self,
+        base_url: str,
+        *,
+        timeout_seconds: float,
+        connect_seconds: float = CONNECT_TIMEOUT_SECONDS,
+        idle_seconds_max: float = CONNECTION_IDLE_SECONDS_MAX,
+        bundle: str | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
+        """Nothing is connected yet. `bundle` is a file with the certificates to trust; without it, the system's are."""
         server = urlsplit(base_url)
         self._host = server.netloc
-        self._context = create_default_context() if server.scheme == "https" else None
+        self._context = _trust(bundle) if server.scheme == "https" else None
         self._timeout_seconds = timeout_seconds
+        self._connect_seconds = min(connect_seconds, timeout_seconds)
+        self._idle_seconds_max = idle_seconds_max
         self._monotonic = monotonic
         self._lock = Lock()
         self._idle: list[tuple[HTTPConnection, float]] = []
         finalize(self, _close_all, self._idle)
 
-    def post(self, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[HTTPResponse, bytes]:
+    def call(
+        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]
+    ) -> tuple[HTTPResponse, bytes]:
         """Make one call, whatever its answer.
 
         Raises:
@@ -41,7 +54,7 @@ class KeptConnections:
         """
         connection = self._take() or self._connected()
         try:
-            connection.request("POST", path, body, headers)
+            connection.request(method, path, body, headers)
             answer = connection.getresponse()
             content = answer.read()
         except BaseException:
@@ -54,18 +67,23 @@ class KeptConnections:
                 self._idle.append((connection, self._monotonic()))
         return answer, content
 
+    def close(self) -> None:
+        """End those that are idle; the next call makes a new one."""
+        with self._lock:
+            _close_all(self._idle)
+
     def _take(self) -> HTTPConnection | None:
         """The connection used last, if it was used just now and its server hasn't ended it."""
         with self._lock:
             while self._idle:
                 connection, used_at = self._idle.pop()
-                if self._monotonic() <= used_at + CONNECTION_IDLE_SECONDS_MAX and not _is_ended(connection):
+                if self._monotonic() <= used_at + self._idle_seconds_max and not _is_ended(connection):
                     return connection
                 connection.close()
         return None
 
     def _connected(self) -> HTTPConnection:
-        connection = _connection(self._host, min(CONNECT_TIMEOUT_SECONDS, self._timeout_seconds), self._context)
+        connection = _connection(self._host, self._connect_seconds, self._context)
         try:
             connection.connect()
         except OSError as error:
@@ -75,6 +93,14 @@ class KeptConnections:
         return connection
 
 
+@lru_cache
+def _trust(bundle: str | None) -> SSLContext:
+    """Whom to trust: read once a process, at the CPU of twenty calls."""
+    context = create_default_context(cafile=bundle)
+    context.set_alpn_protocols(["http/1.1"])
+    return context
+
+
 def _connection(host: str, connect_seconds: float, context: SSLContext | None) -> HTTPConnection:
     if context is None:
         return HTTPConnection(host, timeout=connect_seconds)
@@ -82,8 +108,8 @@ def _connection(host: str, connect_seconds: float, context: SSLContext | None) -
 
 
 def _close_all(idle: list[tuple[HTTPConnection, float]]) -> None:
-    for connection, _ in idle:
-        connection.close()
+    while idle:
+        idle.pop()[0].close()
 
 
 def _is_ended(connection: HTTPConnection) -> bool:

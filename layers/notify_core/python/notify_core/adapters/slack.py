@@ -102,7 +102,7 @@ class KeepingClient(WebClient):
         if self.proxy:
             return super()._perform_urllib_http_request_internal(url, req)
         assert isinstance(req.data, bytes)
-        answer, content = self.connections.post(req.selector, req.data, req.headers)
+        answer, content = self.connections.call("POST", req.selector, req.data, req.headers)
         headers = dict(answer.headers)
         if (seconds := answer.headers[_RETRY_AFTER]) is not None:
             headers[_RETRY_AFTER] = seconds  # however it was written

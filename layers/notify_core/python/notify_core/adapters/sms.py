@@ -1,12 +1,8 @@
 """AWS End User Messaging: sending a text, and reading the receipts that follow it."""
 
 import json
-import math
-import time
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from notify_core.adapters.aws import client_config
@@ -14,7 +10,7 @@ from notify_core.adapters.sms_results import classify_fault
 from notify_core.application.ports import Outgoing
 from notify_core.domain.channel import Channel
 from notify_core.domain.identifiers import ClaimId, NoticeId, Recipient, WorkspaceId
-from notify_core.domain.limits import CONNECT_TIMEOUT_SECONDS, CONNECTION_IDLE_SECONDS_MAX, PROVIDER_TIMEOUT_SECONDS
+from notify_core.domain.limits import CONNECT_TIMEOUT_SECONDS, PROVIDER_TIMEOUT_SECONDS
 from notify_core.domain.receipt import Receipt, classify_event
 from notify_core.domain.send_result import Accepted, SendResult, Unknown
 
@@ -43,42 +39,20 @@ class SmsSender:
         *,
         origination_identity: str,
         configuration_set: str,
-        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._client = client
         self._origination_identity = origination_identity
         self._configuration_set = configuration_set
-        self._monotonic = monotonic
-        self._lock = Lock()
-        self._under_way = 0
-        self._used_at = -math.inf
 
     def send(self, outgoing: Outgoing) -> SendResult:
         """Make one wire call."""
         try:
-            with self._fresh_connections():
-                answer = self._client.send_text_message(**self._request(outgoing))
+            answer = self._client.send_text_message(**self._request(outgoing))
         except Exception as fault:  # noqa: BLE001  (a sender gives a result, whatever the network does)
             return classify_fault(fault)
         # botocore makes an empty answer of a 200 that isn't JSON.
         message_id = answer.get("MessageId")
         return Accepted(provider_id=message_id) if message_id else Unknown(reason="no_message_id")
-
-    @contextmanager
-    def _fresh_connections(self) -> Generator[None, None, None]:
-        """Drop connections unused for a while: one may have died while the function was frozen, and a send over it
-        would be unknown for a day though nothing left.
-        """
-        with self._lock:
-            if not self._under_way and self._monotonic() > self._used_at + CONNECTION_IDLE_SECONDS_MAX:
-                self._client.close()
-            self._under_way += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._under_way -= 1
-                self._used_at = self._monotonic()
 
     def _request(self, outgoing: Outgoing) -> "SendTextMessageRequestTypeDef":
         request: SendTextMessageRequestTypeDef = {

@@ -41,7 +41,9 @@ CONNECT_TIMEOUT_SECONDS: Final = 2
 PROVIDER_TIMEOUT_SECONDS: Final = 8
 SEND_SECONDS_MAX: Final = CONNECT_TIMEOUT_SECONDS + PROVIDER_TIMEOUT_SECONDS
 CONNECTION_IDLE_SECONDS_MAX: Final = 5
-"""How long after its last use a provider's connection is trusted."""
+"""How long after its last use a connection is trusted with a call that can't be repeated."""
+REPEATED_CONNECTION_IDLE_SECONDS_MAX: Final = MINUTE_SECONDS
+"""The same where a call that got no answer is made again."""
 STORE_TIMEOUT_SECONDS: Final = 2
 """One DynamoDB call, connecting included; `STORE_TRIES_MAX` of them fit into a handler."""
 STORE_TRIES_MAX: Final = 3
