@@ -364,6 +364,12 @@ def test_a_problem_names_its_field_whatever_that_is_called() -> None:
     assert (problem.field, problem.code) == ("templates.chat.blocks.0.text.a:b", "undefined_variable")
 
 
+def test_fields_whose_places_read_alike_keep_their_own_texts() -> None:
+    definition = chat("-", blocks=[{"type": "section", "a.b": "{{ x }}", "a": {"b": "not {{ x }}"}}])
+    (block,) = render(definition, CHAT, {"x": "one"}, "Ana", None).blocks
+    assert (block["a.b"], block["a"]["b"]) == ("one", "not one")
+
+
 @pytest.mark.parametrize("template", ["{{ x", "{% if %}", "{% for %}", "{{ x | }}", "{% end %}", "{{ '"])
 def test_a_template_that_cannot_be_read_is_a_problem(template: str) -> None:
     assert problem_in_chat(template, x=1).code == "invalid_template"

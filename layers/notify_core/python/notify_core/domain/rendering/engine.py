@@ -62,7 +62,7 @@ class Engine:
 
     def add(self, field: str, source: str, escaping: str) -> str:
         """Compile a template and name it; CannotRender where it can't be read."""
-        name = f"{escaping}:{field}"
+        name = f"{escaping}:{len(self._sources)}:{field}"  # two fields' places may read alike
         try:
             hidden = self._environment.undeclared_variables_in_str(source) & PYTHON_NAMES
             source = "".join(f"{{% set {each} = {WHOLE}.{each} %}}" for each in sorted(hidden)) + source
@@ -79,7 +79,7 @@ class Engine:
 
     def render(self, name: str, context: Mapping[str, Any]) -> str:
         """A template's text in a context; CannotRender says what is wrong without quoting a value."""
-        field = name.partition(":")[2]
+        field = name.split(":", 2)[2]
         try:
             return self._environment.render_template(name, **context_of(context))
         except TemplateError as error:
