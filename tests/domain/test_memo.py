@@ -1,7 +1,10 @@
 """Remembering what was compiled: never for other content, never without bound."""
 
-from collections.abc import Callable
-from typing import ClassVar
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+import pytest
 
 from notify_core.domain.memo import Memo
 from tests.builders import a_definition
@@ -43,6 +46,13 @@ def test_other_content_under_the_same_version_is_compiled_anew() -> None:
     compiler = Compiler()
     first, second = a_definition(title="Due", version=0), a_definition(title="Paid", version=0)
     assert [compiler.memo.of(each) for each in (first, second, first)] == ["DUE", "PAID", "DUE"]
+
+
+@pytest.mark.parametrize(("first", "second"), [(True, 1), (1, True), (0, False), (1, 1.0)])
+def test_content_that_only_python_takes_for_the_same_is_compiled_anew(first: object, second: object) -> None:
+    memo = Memo[Mapping[str, Any], str](lambda definition: definition.schema, json.dumps)
+    definitions = [a_definition(schema={"properties": {"paid": {"const": value}}}) for value in (first, second)]
+    assert [memo.of(each) for each in definitions] == [json.dumps(each.schema) for each in definitions]
 
 
 def test_the_oldest_is_forgotten_first() -> None:

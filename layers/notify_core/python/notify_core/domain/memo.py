@@ -1,5 +1,6 @@
 """Remembering what is compiled from a definition: a pure function's value, kept for its next call."""
 
+import json
 from collections.abc import Callable
 from typing import Final, Generic, TypeVar
 
@@ -27,10 +28,15 @@ class Memo(Generic[Source, Compiled]):
         key = (definition.workspace_id, definition.key, definition.version)
         source = self._source(definition)
         kept = self._kept.get(key)
-        if kept is not None and kept[0] == source:
+        if kept is not None and kept[0] is source:
             return kept[1]
-        compiled = self._compile(source)
-        if len(self._kept) >= _KEPT_MAX:
+        compiled = kept[1] if kept is not None and _are_same(kept[0], source) else self._compile(source)
+        if kept is None and len(self._kept) >= _KEPT_MAX:
             self._kept.pop(next(iter(self._kept)), None)
         self._kept[key] = (source, compiled)
         return compiled
+
+
+def _are_same(first: object, second: object) -> bool:
+    """Whether two are the same JSON; to Python, 1 is the same as true."""
+    return first == second and json.dumps(first) == json.dumps(second)
