@@ -50,6 +50,17 @@ from tests.builders import a_definition
         ("{# {% raw %} #}{{ a|nope }}{{ '{% endraw %}' }}", ["filter nope"]),
         ("{% raw %}{# '{% endraw %}{{ a|nope }}", ["filter nope"]),
         ("{{ a.upper() }}", []),  # a method is a matter of the data
+        ("{{ xs|map('nope') }} {{ xs | map ( \"nope2\" ) | join }}", ["filter nope", "filter nope2"]),
+        (
+            "{{ xs|map('upper')|join }} {{ xs|map(attribute='nope')|join }} {{ xs|map('replace', 'a', 'nope')|join }}",
+            [],
+        ),
+        ("{{ xs|select('nope')|list }} {{ xs|reject('nope2', 1)|list }}", ["test nope", "test nope2"]),
+        ("{{ xs|selectattr('nope')|list }} {{ xs|select('odd')|reject('divisibleby', 2)|list }}", []),
+        ("{{ xs|selectattr('a', 'nope')|list }} {{ xs|rejectattr(name, 'nope2', 1) }}", ["test nope", "test nope2"]),
+        ("{% filter map('nope') %}x{% endfilter %}{% set y = xs|map('nope2') %}", ["filter nope", "filter nope2"]),
+        ("{{ \"xs|map('nope')\" }} {{ 'it\\'s|map(\"nope\")' }} {{ map('nope') if map is defined }}", ["function map"]),
+        ("{{ xs|map('0|nope') }} {{ xs|map(name) }} {{ xs|mapper('nope') }}", ["filter mapper"]),
     ],
 )
 def test_unknown_words_are_found_in_code_alone(source: str, unknown: list[str]) -> None:
@@ -61,12 +72,20 @@ def test_unknown_words_are_found_in_code_alone(source: str, unknown: list[str]) 
 NAMES = st.sampled_from(["upper", "lower", "title", "nope", "default", "odd", "defined", "range", "length", "x"])
 CODE = st.lists(
     st.sampled_from(
-        ["{{ x|", "{{x|", "{{ x|first.", "{{ {'a': {'b': x}}|", "{{ 'a'|", "{{ x is ", "{{ '|x'|", "{% filter "]
-    ).flatmap(
-        lambda begin: NAMES.map(
-            lambda name: f"{begin}{name} %}}y{{% endfilter %}}" if "%" in begin else f"{begin}{name} }}}}"
-        )
-    ),
+        [
+            "{{{{ x|{} }}}}",
+            "{{{{x|{} }}}}",
+            "{{{{ x|first.{} }}}}",
+            "{{{{ {{'a': {{'b': x}}}}|{} }}}}",
+            "{{{{ 'a'|{} }}}}",
+            "{{{{ x is {} }}}}",
+            "{{{{ '|x'|{} }}}}",
+            "{{% filter {} %}}y{{% endfilter %}}",
+            "{{{{ [x]|map('{}')|list }}}}",
+            "{{{{ [x]|reject('{}')|list }}}}",
+            "{{{{ [x]|selectattr('a', '{}')|list }}}}",
+        ]
+    ).flatmap(lambda code: NAMES.map(code.format)),
     min_size=1,
     max_size=4,
 ).map(" ".join)
@@ -119,7 +138,9 @@ def test_a_template_of_many_parts_is_gone_through_once() -> None:
     assert len(asked) == 1
 
 
-@pytest.mark.parametrize("source", ["{{{{ x{} }}}}", "{{{{ x|{}upper }}}}", "{{% if x{} %}}{{% endif %}}"])
+@pytest.mark.parametrize(
+    "source", ["{{{{ x{} }}}}", "{{{{ x|{}upper }}}}", "{{% if x{} %}}{{% endif %}}", "{{{{ x|map({}'upper') }}}}"]
+)
 def test_blanks_are_looked_through_once(source: str) -> None:
     """Hundredths of a second, even for ten times what a template may hold; it was many seconds."""
     began = process_time()

@@ -26,6 +26,16 @@ _NAME: Final = r"[^\W\d]\w*"
 _DOTTED: Final = rf"({_NAME}(?:\.{_NAME})*)"
 _FILTER: Final = re.compile(rf"\|{_DOTTED}")
 _FILTER_BLOCK: Final = re.compile(rf"^[-+]?\s*filter\s+{_DOTTED}")
+_PASSED: Final = re.compile(
+    rf"{_QUOTED}"
+    r"|(?:\||^[-+]?\s*filter\s)\s*(?:"
+    rf"map\s*\(\s*(?P<filter>{_QUOTED})"
+    rf"|(?:select|reject)\s*\(\s*(?P<test>{_QUOTED})"
+    rf"|(?:select|reject)attr\s*\((?:\s*{_QUOTED}\s*|[^,()'\"]*),\s*(?P<test_of>{_QUOTED})"
+    r")\s*[,)]",
+    re.DOTALL,
+)
+"""A filter or a test that another filter is given by its name; or a text, in which none is."""
 _MACRO: Final = re.compile(rf"^[-+]?\s*macro\s+({_NAME})")
 _TEST: Final = re.compile(rf"(?<![\w.])is\s+(?:not\s+)?{_DOTTED}")
 _CALLED: Final = re.compile(rf"(?<![\w.|])({_NAME})\s*\(")
@@ -36,11 +46,12 @@ def unknown_words(source: str, engine: Environment) -> Iterator[str]:
     found: dict[str, None] = {}
     called: dict[str, None] = {}
     macros: set[str] = set()
-    for shown, done in _code(source):
+    for shown, done, passed in _code(source):
         macros.update(_MACRO.findall(done))
         names = [*_FILTER.findall(shown + done), *_FILTER_BLOCK.findall(done)]
         found |= dict.fromkeys(f"filter {name}" for name in names)
         found |= dict.fromkeys(f"test {name}" for name in _TEST.findall(shown + done))
+        found |= dict.fromkeys(passed)
         called |= dict.fromkeys(_CALLED.findall(shown + done))
     if called:
         unset = engine.undeclared_variables_in_str(source) - macros
@@ -48,11 +59,19 @@ def unknown_words(source: str, engine: Environment) -> Iterator[str]:
     return (word for word in found if _is_unknown(word, engine))
 
 
-def _code(source: str) -> Iterator[tuple[str, str]]:
-    """What is shown, or else done, within each of the marks, without the texts in it."""
+def _code(source: str) -> Iterator[tuple[str, str, list[str]]]:
+    """What is shown, or else done, within each of the marks, without the texts in it; and the words passed as such."""
     for part in _PART.finditer(source):
         shown, done = (_BLANKS.sub(r"\1", _TEXT.sub("''", part[kind] or "")) for kind in ("shown", "done"))
-        yield shown, done
+        yield shown, done, list(_passed(part["shown"] or part["done"] or ""))
+
+
+def _passed(code: str) -> Iterator[str]:
+    for found in _PASSED.finditer(code):
+        kind = "filter" if found["filter"] else "test"
+        name = (found["filter"] or found["test"] or found["test_of"] or "")[1:-1]
+        if re.fullmatch(_DOTTED, name):
+            yield f"{kind} {name}"
 
 
 _ASKED: Final = {"filter": "0|{}", "test": "0 is {}", "function": "{}()"}
