@@ -1,6 +1,9 @@
 """Connections to Slack are kept from one send to the next, and never trusted longer than they deserve."""
 
+import os
+import resource
 import socket
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
@@ -59,6 +62,20 @@ def test_a_message_after_a_pause_has_a_connection_of_its_own(provider: Provider)
     used_and_taken = iter([0.0, 5.0, 5.0, 10.1, 10.1])
     post = posting(provider, lambda: next(used_and_taken))
     assert [post() for _ in range(3)] == [1, 1, 2]
+
+
+def test_a_process_may_have_many_files_open(provider: Provider) -> None:
+    """select takes no descriptor beyond 1,023."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(2048, hard)), hard))
+    others = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
+    try:
+        post = posting(provider, time.monotonic)
+        assert [post() for _ in range(3)] == [1, 1, 1]
+    finally:
+        for other in others:
+            os.close(other)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 @pytest.mark.parametrize("ending", [post_and_end, answer(200, {"ok": True, "ts": "1.2"}, connection="close")])

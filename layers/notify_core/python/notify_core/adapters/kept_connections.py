@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from http.client import HTTPConnection, HTTPResponse, HTTPSConnection
-from select import select
+from select import POLLIN, poll
 from ssl import SSLContext, create_default_context
 from threading import Lock
 from urllib.error import URLError
@@ -114,4 +114,6 @@ def _close_all(idle: list[tuple[HTTPConnection, float]]) -> None:
 
 def _is_ended(connection: HTTPConnection) -> bool:
     """Whether anything came that nobody asked for: the end of the connection, or nothing that could be trusted."""
-    return bool(select([connection.sock], [], [], 0)[0])
+    poller = poll()  # select takes no descriptor beyond 1,023
+    poller.register(connection.sock, POLLIN)
+    return bool(poller.poll(0))
