@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from itertools import count
 from threading import Barrier
 from typing import Any
 
@@ -23,7 +24,7 @@ from notify_core.application.ports import (
 from notify_core.application.tasks import DispatchTask, message_of
 from notify_core.domain.channel import Channel
 from notify_core.domain.identifiers import NoticeId, Recipient, RequestId, WorkspaceId
-from notify_core.domain.limits import SEND_SECONDS_MAX, SPARE_SECONDS
+from notify_core.domain.limits import SEND_SECONDS_MAX, SPARE_SECONDS, STORE_CALL_SECONDS_MAX
 from notify_core.domain.notice import Notice
 from notify_core.domain.rendering import ChatContent
 from notify_core.domain.rendering.block_kit import BLOCKS_MAX, check_blocks
@@ -162,6 +163,26 @@ def test_what_there_is_no_time_left_to_send_is_put_back_for_another_function_at_
     assert (world.chat.calls, states(world)) == (0, {"deferred"})
     assert {item(world, person).attempts for person in TEN} == {0}
     assert {max(0.0, wait_seconds) for wait_seconds, _ in world.waiting(QueueName.CHAT)} <= {0.0, 1.0, 2.0, 3.0}
+    world.advance(minutes=1)
+    assert (states(world), set(world.chat.times().values())) == ({"delivered"}, {1})
+
+
+@pytest.mark.parametrize("slow", ["notices.put", "requests.get_many"])
+def test_claims_that_could_not_be_sent_any_more_are_put_back_without_another_read(world: World, slow: str) -> None:
+    """All are claimed at once: no claim sees how long it took, and a read more would leave no time to put them back."""
+    tasks = accepted(world, *TEN)
+    calls = count()
+
+    def take_time(*_: object, **__: object) -> None:
+        if next(calls) == (len(TEN) - 1 if slow == "notices.put" else 1):
+            world.skip(seconds=STORE_CALL_SECONDS_MAX)
+
+    steps = Steps(watched(world.ports, slow, before=take_time))
+    assert deliver(world, tasks, steps.ports, seconds=SEND_SECONDS_MAX + SPARE_SECONDS) == set()
+    assert (world.chat.calls, states(world), {item(world, person).attempts for person in TEN}) == (0, {"deferred"}, {0})
+    after_claims = steps.names()[steps.names().index("notices.put") + len(TEN) :]
+    assert after_claims.count("requests.get_many") == (0 if slow == "notices.put" else 1)
+    assert "registry.definition_version" not in after_claims
     world.advance(minutes=1)
     assert (states(world), set(world.chat.times().values())) == ({"delivered"}, {1})
 

@@ -105,7 +105,8 @@ class _Batch:
 def deliver_notices(tasks: Sequence[DispatchTask], ports: Ports, *, until: datetime) -> set[DispatchTask]:
     """Send what is still owed of the tasks; gives those whose messages have to come again.
 
-    `until` is when the function ends: nothing is claimed that couldn't be sent and recorded before it.
+    `until` is when the function ends: nothing is claimed that couldn't be sent and recorded before it. What the claims
+    or the reads then took the time for is put back, for another function to send.
     """
     distinct = list(dict.fromkeys(tasks))
     batch = _Batch(ports=ports, until=until, reader=Reader(ports=ports), gate=ChannelGate(ports=ports))
@@ -269,7 +270,9 @@ _Requests = Mapping[tuple[WorkspaceId, RequestId], Request]
 
 
 def _look_again(claims: Sequence[_Claim], batch: _Batch) -> _Requests | None:
-    """One strong read of the distinct newest contributors, after every claim; None when it fails."""
+    """One strong read of the distinct newest contributors, after every claim; None when it fails, or comes too late."""
+    if not _has_time(batch):
+        return None
     newest = ((claim.task.workspace_id, claim.notice.contributors[-1].request_id) for claim in claims)
     try:
         return _requests(newest, batch.ports)
@@ -282,6 +285,8 @@ def _check_or_put_back(claim: _Claim, newest: _Requests | None, batch: _Batch) -
 
     What can't be prepared for another reason is charged as an attempt, so that it doesn't go round for ever.
     """
+    if not _has_time(batch):
+        return _Sending(claim=claim)
     if newest is None:
         return _put_back_for_now(claim)
     try:

@@ -33,8 +33,6 @@ SWEEP_TIMEOUT_SECONDS: Final = 50
 API_TIMEOUT_SECONDS: Final = 28
 GATEWAY_TIMEOUT_SECONDS: Final = 30
 BATCH_MESSAGES: Final = 10
-SPARE_SECONDS: Final = 6
-"""What a handler keeps back at its end, for the writes that must follow what it started: two rounds of slow ones."""
 
 # Providers
 CONNECT_TIMEOUT_SECONDS: Final = 2
@@ -47,6 +45,10 @@ REPEATED_CONNECTION_IDLE_SECONDS_MAX: Final = MINUTE_SECONDS
 STORE_TIMEOUT_SECONDS: Final = 2
 """One DynamoDB call, connecting included; `STORE_TRIES_MAX` of them fit into a handler."""
 STORE_TRIES_MAX: Final = 3
+STORE_CALL_SECONDS_MAX: Final = STORE_TIMEOUT_SECONDS * STORE_TRIES_MAX + 3
+"""All tries of a call, and botocore's pauses between them: one second at most, then two."""
+SPARE_SECONDS: Final = STORE_CALL_SECONDS_MAX
+"""What a handler keeps back at its end, for the writes that must follow what it started: they go out together."""
 
 # Queues
 DELAY_SECONDS_MAX: Final = 15 * MINUTE_SECONDS
@@ -141,5 +143,5 @@ assert KEEP_CLOSED_SECONDS > DEFER_SECONDS_MAX + MESSAGE_DAYS_MAX * DAY_SECONDS
 assert REPUBLISH_AHEAD_SECONDS < DELAY_SECONDS_MAX
 assert RECEIVES_MAX > RECEIVES_LEFT_FOR_A_COPY + 1
 assert API_TIMEOUT_SECONDS < GATEWAY_TIMEOUT_SECONDS
-# A claim, in the second of two rounds, is made and recorded within its function however slow the store is.
-assert 2 * STORE_TIMEOUT_SECONDS * STORE_TRIES_MAX < DELIVER_TIMEOUT_SECONDS - SEND_SECONDS_MAX
+# What was claimed in time, however slowly, can still be put back where it can't be sent any more.
+assert 2 * STORE_CALL_SECONDS_MAX < SEND_SECONDS_MAX + SPARE_SECONDS
