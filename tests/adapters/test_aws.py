@@ -3,15 +3,22 @@
 import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
 from itertools import count
+from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import pytest
 from botocore.config import Config
 from botocore.exceptions import (
+    ClientError,
     ConnectionClosedError,
     ConnectTimeoutError,
     EndpointConnectionError,
+    HTTPClientError,
+    InvalidConfigError,
     ReadTimeoutError,
     SSLError,
 )
@@ -24,6 +31,16 @@ from tests.adapters.loopback import Behaviour, Ended, Provider, answer, close, c
 
 SERVICES = ("dynamodb", "sqs", "secretsmanager", "pinpoint-sms-voice-v2")
 SECRET = answer(200, {"SecretString": "xoxb-1"})
+
+
+@dataclass
+class Gathered:
+    """A connection that nothing leaves."""
+
+    sent: bytes = b""
+
+    def sendall(self, sent: bytes) -> None:
+        self.sent += sent
 
 
 def session() -> Session:
@@ -89,17 +106,41 @@ def test_a_call_goes_where_the_client_was_made_for(provider: Provider) -> None:
 
 
 @pytest.mark.parametrize("service", SERVICES)
-def test_a_proxy_is_left_to_botocore(service: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert isinstance(client(service=service)._endpoint.http_session, KeptSession)  # noqa: SLF001
-    monkeypatch.setenv("https_proxy", "http://127.0.0.1:3128")
-    assert isinstance(client(service=service)._endpoint.http_session, URLLib3Session)  # noqa: SLF001
+@pytest.mark.parametrize(
+    ("variables", "session"),
+    [
+        ({}, KeptSession),
+        ({"https_proxy": "http://127.0.0.1:3128"}, URLLib3Session),
+        ({"https_proxy": "http://127.0.0.1:3128", "no_proxy": ".amazonaws.com"}, KeptSession),
+        ({"http_proxy": "http://127.0.0.1:3128"}, KeptSession),
+        ({"no_proxy": "169.254.169.254"}, KeptSession),
+    ],
+)
+def test_a_proxy_is_left_to_botocore(
+    service: str, variables: dict[str, str], session: type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert type(client(service=service, tries_max=3)._endpoint.http_session) is session  # noqa: SLF001
 
 
-def test_what_a_proxy_is_not_for_is_called_directly(provider: Provider, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
+@pytest.mark.parametrize(("tries_max", "connections"), [(1, 2), (3, 1)])
+def test_behind_a_proxy_a_call_that_cannot_be_repeated_has_a_connection_of_its_own(
+    provider: Provider, monkeypatch: pytest.MonkeyPatch, tries_max: int, connections: int
+) -> None:
+    monkeypatch.setenv("http_proxy", provider.url.removesuffix("/api/"))
     provider.does(SECRET)
-    assert read(client(provider.url)) == "xoxb-1"
+    called = client("http://secrets.invalid/", tries_max=tries_max)
+    assert [read(called) for _ in range(2)] == ["xoxb-1"] * 2
+    assert provider.connections == connections
+    assert provider.requests[0].path == "http://secrets.invalid/"
+
+
+def test_however_an_address_is_written_its_host_is_signed_and_called(provider: Provider) -> None:
+    provider.does(SECRET)
+    url = provider.url.replace("127.0.0.1", "who:what@LocalHost")
+    assert read(client(url)) == "xoxb-1"
+    assert provider.requests[0].headers["host"] == provider.url.split("/")[2].replace("127.0.0.1", "localhost")
 
 
 # ---------------------------------------------------------------- over which connection
@@ -147,6 +188,66 @@ def test_an_old_connection_is_trusted_longer_where_a_call_can_be_made_again(
     assert provider.connections == connections
 
 
+@pytest.mark.parametrize("fault", [hang, reset])
+def test_connections_that_died_together_cost_one_try(provider: Provider, fault: Behaviour) -> None:
+    """All that were kept while the function was frozen are as dead as the first."""
+    meeting = Barrier(5, timeout=5)
+
+    def together(connection: socket.socket) -> None:
+        meeting.wait()
+        SECRET(connection)
+
+    provider.does(together)
+    called = client(provider.url, tries_max=2)
+    with ThreadPoolExecutor(5) as pool:
+        list(pool.map(lambda _: read(called), range(5)))
+    provider.does(fault, SECRET)
+    assert [read(called) for _ in range(3)] == ["xoxb-1"] * 3
+    assert (provider.connections, len(provider.requests)) == (6, 9)
+
+
+@pytest.mark.parametrize("status", [102, 103, 204, 304])
+def test_what_comes_behind_an_answer_without_content_is_nobody_s(provider: Provider, status: int) -> None:
+    def twice(connection: socket.socket) -> None:
+        answer(status, "")(connection)
+        answer(200, {"SecretString": "another's"})(connection)
+
+    provider.does(twice, SECRET)
+    called = client(provider.url)
+    with suppress(ClientError, KeyError):
+        read(called)
+    assert read(called) == "xoxb-1"
+
+
+def test_what_comes_behind_an_answer_is_nobody_s(tls_provider: Provider, tls_certificate: str) -> None:
+    """In one record: then it waits in no socket, but in the library."""
+
+    def twice(connection: socket.socket) -> None:
+        both = Gathered()
+        SECRET(both)  # type: ignore[arg-type]
+        answer(200, {"SecretString": "another's" * 1_000})(both)  # type: ignore[arg-type]
+        connection.sendall(both.sent)
+
+    tls_provider.does(twice, SECRET)
+    connections = kept_connections.KeptConnections(tls_provider.url, timeout_seconds=1, bundle=tls_certificate)
+    contents = [connections.call("POST", "/", b"{}", {})[1] for _ in range(2)]
+    assert contents == [b'{"SecretString": "xoxb-1"}'] * 2
+
+
+def test_a_request_is_sent_in_one_piece(provider: Provider, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[bytes] = []
+    send = socket.socket.sendall
+    monkeypatch.setattr(
+        kept_connections,
+        "socket",
+        type("Watched", (socket.socket,), {"sendall": lambda *a: sent.append(a[1]) or send(*a)}),
+    )
+    provider.does(SECRET)
+    read(client(provider.url))
+    (piece,) = sent
+    assert piece.endswith(b'{"SecretId": "a"}')
+
+
 def test_a_client_that_is_closed_ends_its_connections(provider: Provider) -> None:
     provider.does(SECRET)
     called = client(provider.url)
@@ -158,6 +259,11 @@ def test_a_client_that_is_closed_ends_its_connections(provider: Provider) -> Non
 
 
 # ---------------------------------------------------------------- what goes wrong on the way
+
+
+def sized(length: int) -> Behaviour:
+    """An answer whose length nobody can hold."""
+    return answer(200, "{}", content_length=str(length))
 
 
 def close_after_answer(connection: socket.socket) -> None:
@@ -172,6 +278,7 @@ def close_after_answer(connection: socket.socket) -> None:
         (close, ConnectionClosedError),
         (cut, ConnectionClosedError),
         (lambda connection: connection.sendall(b"no HTTP\r\n\r\n"), ConnectionClosedError),
+        (sized(10**20), HTTPClientError),
         (hang, ReadTimeoutError),
     ],
 )
@@ -203,6 +310,33 @@ def test_what_no_connection_came_about_for_was_never_sent(
         read(client(request.getfixturevalue(where)))
 
 
+def test_all_addresses_of_a_name_share_the_time_to_connect(
+    deaf_url: str, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A name with eight addresses, none of which answers, would take eight times as long."""
+    (deaf,), (heard,) = (
+        socket.getaddrinfo("127.0.0.1", int(url.split(":")[2].split("/")[0]), type=socket.SOCK_STREAM)
+        for url in (deaf_url, provider.url)
+    )
+    addresses, timeouts = [deaf] * 8, list[float]()
+
+    class Watched(socket.socket):
+        def connect(self, address: Any) -> None:
+            timeouts.append(self.gettimeout() or 0)
+            super().connect(address)
+
+    monkeypatch.setattr(kept_connections, "getaddrinfo", lambda *_, **__: addresses)
+    monkeypatch.setattr(kept_connections, "socket", Watched)
+    with pytest.raises(ConnectTimeoutError):
+        read(client("http://many.invalid/"))
+    assert len(timeouts) == 8
+    assert sum(timeouts) == pytest.approx(0.3, abs=0.15)
+    assert min(timeouts) > 0.01
+    provider.does(SECRET)
+    addresses[3:] = [heard]
+    assert read(client("http://many.invalid/")) == "xoxb-1"
+
+
 def test_a_name_that_nobody_knows_is_told_nothing() -> None:
     with pytest.raises(EndpointConnectionError, match=r"nobody\.invalid"):
         read(client("http://nobody.invalid/"))
@@ -224,6 +358,16 @@ def test_certificates_of_one_s_own_are_trusted(
     monkeypatch.setenv(setting, tls_certificate)
     tls_provider.does(SECRET)
     assert read(client(tls_provider.url)) == "xoxb-1"
+
+
+@pytest.mark.parametrize("place", ["nowhere.pem", "", "empty.pem"])
+def test_certificates_that_are_not_there_are_told_of_when_the_client_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    (tmp_path / "empty.pem").write_text("")
+    monkeypatch.setenv("AWS_CA_BUNDLE", str(tmp_path / place))
+    with pytest.raises(InvalidConfigError, match=f"names {tmp_path / place}, where no certificates are"):
+        client()
 
 
 def test_the_certificates_to_trust_are_read_once_for_all_connections(

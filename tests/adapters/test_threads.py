@@ -148,12 +148,14 @@ def test_processes_spread_over_the_cpus(monkeypatch: pytest.MonkeyPatch, cpus: s
 def test_a_system_that_has_no_such_thing_or_forbids_it_is_left_as_it_is(
     monkeypatch: pytest.MonkeyPatch, cpus: set[int]
 ) -> None:
-    def forbid(_pid: int, _cpus: set[int]) -> None:
+    def forbid(*_: object) -> set[int]:
         raise PermissionError
 
+    for forbidden in ("sched_setaffinity", "sched_getaffinity"):
+        with monkeypatch.context() as patched:
+            patched.setattr(os, forbidden, forbid)
+            keep_to_one_cpu()
     with monkeypatch.context() as patched:
-        patched.setattr(os, "sched_setaffinity", forbid)
-        keep_to_one_cpu()
         patched.delattr(os, "sched_setaffinity")
         keep_to_one_cpu()
     assert os.sched_getaffinity(0) == cpus

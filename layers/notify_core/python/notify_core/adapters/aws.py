@@ -1,11 +1,12 @@
 """How AWS is called: one configuration for every service's client, over connections that are kept."""
 
 from collections.abc import Iterator
+from functools import partial
 from http.client import HTTPException
 from ssl import SSLError
 from typing import TYPE_CHECKING, Any, Final
 from urllib.error import URLError
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from botocore.awsrequest import AWSResponse
 from botocore.config import Config
@@ -14,9 +15,12 @@ from botocore.exceptions import (
     ConnectionClosedError,
     ConnectTimeoutError,
     EndpointConnectionError,
+    HTTPClientError,
+    InvalidConfigError,
     ReadTimeoutError,
 )
 from botocore.exceptions import SSLError as BotoSSLError
+from botocore.httpsession import URLLib3Session
 from botocore.utils import get_environ_proxies
 
 from notify_core.adapters.kept_connections import KeptConnections
@@ -48,15 +52,24 @@ def create_client(session: "Session", service: str, config: Config, **options: A
     """A service's client, whose calls do nothing that every one of them would do again to the same end.
 
     Behind a proxy it has botocore's own connections; where the service's rules lead elsewhere, each call asks them.
+
+    Raises:
+        InvalidConfigError: no certificates are where the environment says that they are.
     """
     client: Any = session.create_client(service, config=config, **options)
     if _rules_give_its_own_address(client):
         client._ruleset_resolver = None  # noqa: SLF001  (else every call asks them again, at a twentieth of it)
-    if not get_environ_proxies(client.meta.endpoint_url):
-        endpoint = client._endpoint  # noqa: SLF001  (botocore has no other way to have another session)
-        trusted = endpoint.http_session._verify  # noqa: SLF001  (a file that the environment names, or True)
-        endpoint.http_session = KeptSession(config, bundle=None if trusted is True else trusted)
+    address, endpoint = str(client.meta.endpoint_url), client._endpoint  # noqa: SLF001  (botocore has no other way)
+    trusted, proxies = endpoint.http_session._verify, get_environ_proxies(address)  # noqa: SLF001  (a file, or True)
+    if urlsplit(address).scheme not in proxies:
+        endpoint.http_session = KeptSession(address, config, bundle=None if trusted is True else trusted)
+    elif not _is_repeated(config):
+        endpoint.http_session = _FreshSession(config, verify=trusted, proxies=proxies)
     return client
+
+
+def _is_repeated(config: Any) -> bool:  # noqa: ANN401  (its options have no types)
+    return bool(config.retries["total_max_attempts"] > 1)
 
 
 def _rules_give_its_own_address(client: Any) -> bool:  # noqa: ANN401  (botocore's)
@@ -74,46 +87,70 @@ class KeptSession:
     fifth of the other calls'; it keeps a connection however long the function was frozen.
     """
 
-    def __init__(self, config: Any, *, bundle: str | None) -> None:  # noqa: ANN401  (its options have no types)
+    def __init__(self, address: str, config: Any, *, bundle: str | None) -> None:  # noqa: ANN401  (it has no types)
         self._config = config
-        is_repeated = config.retries["total_max_attempts"] > 1
-        self._idle_seconds_max = REPEATED_CONNECTION_IDLE_SECONDS_MAX if is_repeated else CONNECTION_IDLE_SECONDS_MAX
         self._bundle = bundle
         self._servers: dict[str, KeptConnections] = {}
+        try:
+            self._connections(urlsplit(address))  # nothing of it is left to the first calls, which come at once
+        except OSError as error:
+            what = f"AWS_CA_BUNDLE or REQUESTS_CA_BUNDLE names {bundle}, where no certificates are: {error.strerror}"
+            raise InvalidConfigError(error_msg=what) from error
 
     def send(self, request: Any) -> AWSResponse:  # noqa: ANN401  (an AWSPreparedRequest, whose types are too wide)
         """Make one call, whatever its answer.
 
         Raises:
             EndpointConnectionError, ConnectTimeoutError: nothing was sent.
-            SSLError, ReadTimeoutError, ConnectionClosedError: it may have been sent.
+            SSLError, HTTPClientError (ReadTimeoutError, ConnectionClosedError and others): it may have been sent.
         """
         url = urlsplit(str(request.url))
         path = f"{url.path or '/'}?{url.query}" if url.query else url.path or "/"
-        connections = self._connections(f"{url.scheme}://{url.netloc}")
         try:
-            answer, content = connections.call(request.method, path, request.body, request.headers)
-        except (OSError, HTTPException) as error:
+            answer, content = self._connections(url).call(request.method, path, request.body, request.headers)
+        except Exception as error:
             raise _fault(error, request.url) from error
         headers: Any = answer.headers.items()
         return AWSResponse(request.url, answer.status, headers, _Content(content))
 
-    def _connections(self, server: str) -> KeptConnections:
+    def _connections(self, url: SplitResult) -> KeptConnections:
+        server = f"{url.scheme}://{url.netloc}"
         if (found := self._servers.get(server)) is not None:
             return found
         made = KeptConnections(
             server,
             timeout_seconds=self._config.read_timeout,
             connect_seconds=self._config.connect_timeout,
-            idle_seconds_max=self._idle_seconds_max,
+            idle_seconds_max=_idle_seconds_max(self._config),
             bundle=self._bundle,
         )
         return self._servers.setdefault(server, made)
 
     def close(self) -> None:
         """End the connections that no call is using."""
-        for connections in self._servers.values():
+        for connections in list(self._servers.values()):
             connections.close()
+
+
+class _FreshSession:
+    """botocore's own session, made anew for each request.
+
+    It keeps connections for ever, and what is sent over a dead one and can't be repeated would be unknown.
+    """
+
+    def __init__(self, config: Any, **options: Any) -> None:  # noqa: ANN401  (botocore's, without types)
+        options["timeout"] = (config.connect_timeout, config.read_timeout)
+        self._make = partial(URLLib3Session, **options)
+
+    def send(self, request: Any) -> AWSResponse:  # noqa: ANN401  (botocore's)
+        session = self._make()
+        try:
+            return session.send(request)
+        finally:
+            session.close()
+
+    def close(self) -> None:
+        """Nothing is kept."""
 
 
 class _Content:
@@ -126,7 +163,11 @@ class _Content:
         yield self._content
 
 
-def _fault(error: OSError | HTTPException, url: str) -> BotoCoreError:
+def _idle_seconds_max(config: Any) -> float:  # noqa: ANN401  (its options have no types)
+    return REPEATED_CONNECTION_IDLE_SECONDS_MAX if _is_repeated(config) else CONNECTION_IDLE_SECONDS_MAX
+
+
+def _fault(error: Exception, url: str) -> BotoCoreError:
     """What botocore calls a fault on the way."""
     cause = error.reason if isinstance(error, URLError) else error
     about: dict[str, Any] = {"endpoint_url": url, "error": cause}
@@ -134,4 +175,8 @@ def _fault(error: OSError | HTTPException, url: str) -> BotoCoreError:
         return BotoSSLError(**about)
     if isinstance(error, URLError):
         return ConnectTimeoutError(**about) if isinstance(cause, TimeoutError) else EndpointConnectionError(**about)
-    return ReadTimeoutError(**about) if isinstance(cause, TimeoutError) else ConnectionClosedError(**about)
+    if isinstance(cause, TimeoutError):
+        return ReadTimeoutError(**about)
+    if isinstance(cause, (OSError, HTTPException)):
+        return ConnectionClosedError(**about)
+    return HTTPClientError(error=cause)

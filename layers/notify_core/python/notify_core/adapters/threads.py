@@ -19,8 +19,8 @@ def keep_to_one_cpu() -> None:
     CPUs with every call, at a third of a worker's time. Nothing happens where the system doesn't allow it.
     """
     if hasattr(os, "sched_setaffinity"):
-        cpus = sorted(os.sched_getaffinity(0))
         with suppress(OSError):
+            cpus = sorted(os.sched_getaffinity(0))
             os.sched_setaffinity(0, {cpus[os.getpid() % len(cpus)]})  # processes of one machine spread over all
 
 
