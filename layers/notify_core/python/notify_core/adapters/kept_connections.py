@@ -128,7 +128,7 @@ class _Connection(HTTPConnection):
 
 @lru_cache
 def _trust(bundle: str | None) -> SSLContext:
-    """Whom to trust: read once a process, at the CPU of ten calls."""
+    """Whom to trust: read once a process, at the CPU of twenty calls."""
     context = create_default_context(cafile=bundle)
     context.set_alpn_protocols(["http/1.1"])
     return context
