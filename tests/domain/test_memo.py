@@ -55,6 +55,25 @@ def test_content_that_only_python_takes_for_the_same_is_compiled_anew(first: obj
     assert [memo.of(each) for each in definitions] == [json.dumps(each.schema) for each in definitions]
 
 
+def test_the_very_same_content_is_not_compared() -> None:
+    """A batch asks ten times with one definition."""
+
+    class Watched(dict[str, Any]):
+        compared = 0
+
+        def __eq__(self, other: object) -> bool:
+            Watched.compared += 1
+            return super().__eq__(other)
+
+        __hash__ = None  # type: ignore[assignment]
+
+    memo = Memo[Mapping[str, Any], str](lambda definition: definition.schema, json.dumps)
+    for definition in (a_definition(schema=Watched()), a_definition(schema=Watched())):
+        for _ in range(10):
+            memo.of(definition)
+    assert Watched.compared == 1
+
+
 def test_the_oldest_is_forgotten_first() -> None:
     compiler = Compiler()
     for version in range(65):

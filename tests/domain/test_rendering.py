@@ -344,7 +344,7 @@ _ALONE = "line 1: a template stands alone, and can't include another"
         ("{{ order.clear() }}", _CALLED),
         ("{{ order.get('id') }}", _CALLED),
         ("{{ list.append(2) }}", _CALLED),
-        ("{% include 'markup:templates.chat.text' %}", _ALONE),
+        ("{% include 'markup:0:templates.chat.text' %}", _ALONE),
         ("{% include x %}", _ALONE),
         ("{% import 'a' as a %}", _ALONE),
         ("{% extends 'a' %}", _ALONE),
