@@ -499,8 +499,8 @@ def expired_in_its_queue(world: CrashWorld) -> None:
 )
 def expired_while_it_is_claimed(world: CrashWorld) -> None:
     setup(world, "chat", "text")
-    world.when(state_is("sending"), lambda: world.skip(seconds=10))
-    world.publish("k1", deadline=later(seconds=10))
+    world.when(state_is("sending"), lambda: world.skip(seconds=5))
+    world.publish("k1", deadline=later(seconds=5))
 
 
 @scenario(

@@ -22,6 +22,7 @@ from notify_core.application.ports import Outgoing, Ports
 from notify_core.application.tasks import DispatchTask
 from notify_core.domain.channel import Channel
 from notify_core.domain.identifiers import NoticeId, Recipient, WorkspaceId
+from notify_core.domain.limits import DELIVER_TIMEOUT_SECONDS
 from notify_core.domain.send_result import Delivered, SendResult
 from tests.architecture.repository import ROOT
 from tests.builders import a_definition, a_person
@@ -223,7 +224,7 @@ def test_a_delivery_goes_through_few_steps_beside_its_calls() -> None:
     ]
 
     def deliver() -> None:
-        assert deliver_notices(tasks, ports, until=now + timedelta(seconds=25)) == set()
+        assert deliver_notices(tasks, ports, until=now + timedelta(seconds=DELIVER_TIMEOUT_SECONDS)) == set()
 
     deliver()
     assert telemetry.counts

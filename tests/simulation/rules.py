@@ -13,6 +13,7 @@ from notify_core.domain.definition import Definition
 from notify_core.domain.delivery_lifecycle import DeliveryState
 from notify_core.domain.directory import ChannelState, Person
 from notify_core.domain.identifiers import request_id
+from notify_core.domain.limits import DELIVER_TIMEOUT_SECONDS, SEND_SECONDS_MAX
 from notify_core.domain.notice import Contributor, Notice
 from notify_core.domain.request import Request
 from notify_core.domain.send_result import Rejected, RejectionScope, SendResult, Throttled
@@ -53,9 +54,9 @@ RULES = (
 """What is judged here; each is counted whenever it is."""
 
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
-FUNCTION = {"chat": timedelta(seconds=25), "text": timedelta(seconds=25), "system": timedelta(seconds=25)}
+FUNCTION = dict.fromkeys(("chat", "text", "system"), timedelta(seconds=DELIVER_TIMEOUT_SECONDS))
 """How long a function that sends lives; any other no longer than a minute."""
-SENDING = timedelta(seconds=10)
+SENDING = timedelta(seconds=SEND_SECONDS_MAX)
 """How long a message may be on its way after it was posted."""
 LEFT = timedelta(hours=4)
 """Within this time after the last fault whatever can be delivered is."""

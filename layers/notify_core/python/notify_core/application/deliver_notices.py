@@ -30,7 +30,7 @@ from notify_core.domain.directory import Person
 from notify_core.domain.identifiers import HQ, ClaimId, Recipient, RequestId, WorkspaceId
 from notify_core.domain.lifecycle import Actor
 from notify_core.domain.limits import CONFLICTS_MAX, SEND_SECONDS_MAX, SPARE_SECONDS
-from notify_core.domain.notice import Ending, Notice, claimed, ended, held, put_back, skipped, with_result
+from notify_core.domain.notice import Delivery, Ending, Notice, claimed, ended, held, put_back, skipped, with_result
 from notify_core.domain.planning import skip_reason
 from notify_core.domain.policy import backoff
 from notify_core.domain.rendering import CannotRender, ChatContent, TextContent
@@ -113,7 +113,7 @@ def deliver_notices(tasks: Sequence[DispatchTask], ports: Ports, *, until: datet
     if not _has_time(batch):
         return set(distinct)
     notices = _load(distinct, batch)
-    claims = batch.each(distinct, lambda task: _claim_in_time(task, notices.get(task.key), batch), _itself)
+    claims = batch.each(distinct, lambda task: _claim(task, notices.get(task.key), batch), _itself)
     newest = _look_again(claims, batch)
     sendings = batch.each(claims, lambda claim: _check_or_put_back(claim, newest, batch), _task_of)
     answered = batch.each(sendings, lambda sending: _send(sending, batch), _task_of)
@@ -198,16 +198,8 @@ def _requests(
 # ---------------------------------------------------------------- claiming
 
 
-def _claim_in_time(task: DispatchTask, notice: Notice | None, batch: _Batch) -> _Claim | None:
-    """Take the delivery, unless the claims before it took the time to send it: then its message comes again."""
-    if _has_time(batch):
-        return _claim(task, notice, batch)
-    batch.failed.add(task)
-    return None
-
-
 def _claim(task: DispatchTask, notice: Notice | None, batch: _Batch) -> _Claim | None:
-    """Take the delivery, or leave it: done already, another's, waiting, or behind a closed gate."""
+    """Take the delivery, or leave it: done already, another's, waiting, behind a closed gate, or come to too late."""
     ports = batch.ports
     claim_id = ports.new_claim_id()
     is_let_through = False
@@ -218,9 +210,7 @@ def _claim(task: DispatchTask, notice: Notice | None, batch: _Batch) -> _Claim |
         now = ports.clock.now()
         if notice is None or item is None:
             return None
-        if not item.is_claimable(now):
-            if item.state is DeliveryState.DEFERRED and item.next_at is not None:
-                batch.waiting[task] = item.next_at
+        if _is_left(item, task, batch, now=now):
             return None
         delivery = notice.delivery_id(task.channel)
         wait = None if is_let_through else batch.gate.wait(task.workspace_id, task.channel, delivery, now=now)
@@ -244,6 +234,21 @@ def _claim(task: DispatchTask, notice: Notice | None, batch: _Batch) -> _Claim |
             return None
         return _Claim(task=task, claim_id=claim_id, notice=new)
     raise Conflict("claim kept losing its race")
+
+
+def _is_left(item: Delivery, task: DispatchTask, batch: _Batch, *, now: datetime) -> bool:
+    """Whether a delivery isn't taken: it can't be now, or there is no time left to send it and its message comes again.
+
+    The time is asked for again after each race that the claim lost, for it takes two calls more.
+    """
+    if not item.is_claimable(now):
+        if item.state is DeliveryState.DEFERRED and item.next_at is not None:
+            batch.waiting[task] = item.next_at
+        return True
+    if not _has_time(batch):
+        batch.failed.add(task)
+        return True
+    return False
 
 
 def _may_claim(notice: Notice | None, task: DispatchTask, batch: _Batch) -> bool:
@@ -285,9 +290,7 @@ def _check_or_put_back(claim: _Claim, newest: _Requests | None, batch: _Batch) -
 
     What can't be prepared for another reason is charged as an attempt, so that it doesn't go round for ever.
     """
-    if not _has_time(batch):
-        return _Sending(claim=claim)
-    if newest is None:
+    if newest is None or not _has_time(batch):
         return _put_back_for_now(claim)
     try:
         return _check(claim, newest, batch)
@@ -300,6 +303,7 @@ def _check_or_put_back(claim: _Claim, newest: _Requests | None, batch: _Batch) -
 
 
 def _put_back_for_now(claim: _Claim) -> _Sending:
+    """Without an attempt, but after a pause: whatever was slow or out of reach needs no more calls at once."""
     return _Sending(claim=claim, pause=backoff(claim.notice.delivery_id(claim.channel), claim.channel, 1))
 
 
@@ -400,11 +404,11 @@ def _outgoing(claim: _Claim, request: Request, person: Person | None, batch: _Ba
 
 
 def _send(sending: _Sending, batch: _Batch) -> _Sending:
-    """One wire call; where the function would end before its answer, the delivery is put back for another worker."""
+    """One wire call; where the function would end before its answer, the delivery is put back."""
     if sending.outgoing is None:
         return sending
     if not _has_time(batch):
-        return replace(sending, outgoing=None)
+        return _put_back_for_now(sending.claim)
     ports = batch.ports
     if sending.owed_since is not None:
         waited = (ports.clock.now() - sending.owed_since).total_seconds()

@@ -25,7 +25,7 @@ MEMBERSHIPS_MAX: Final = 40
 
 # Functions
 PROCESS_TIMEOUT_SECONDS: Final = 30
-DELIVER_TIMEOUT_SECONDS: Final = 25
+DELIVER_TIMEOUT_SECONDS: Final = 28
 RECEIPTS_TIMEOUT_SECONDS: Final = 15
 DEAD_LETTERS_TIMEOUT_SECONDS: Final = 30
 RECONCILE_TIMEOUT_SECONDS: Final = 60
@@ -46,7 +46,7 @@ STORE_TIMEOUT_SECONDS: Final = 2
 """One DynamoDB call, connecting included; `STORE_TRIES_MAX` of them fit into a handler."""
 STORE_TRIES_MAX: Final = 3
 STORE_CALL_SECONDS_MAX: Final = STORE_TIMEOUT_SECONDS * STORE_TRIES_MAX + 3
-"""All tries of a call, and botocore's pauses between them: one second at most, then two."""
+"""All tries of a call that isn't answered, and botocore's pauses between them: one second at most, then two."""
 SPARE_SECONDS: Final = STORE_CALL_SECONDS_MAX
 """What a handler keeps back at its end, for the writes that must follow what it started: they go out together."""
 
@@ -143,5 +143,5 @@ assert KEEP_CLOSED_SECONDS > DEFER_SECONDS_MAX + MESSAGE_DAYS_MAX * DAY_SECONDS
 assert REPUBLISH_AHEAD_SECONDS < DELAY_SECONDS_MAX
 assert RECEIVES_MAX > RECEIVES_LEFT_FOR_A_COPY + 1
 assert API_TIMEOUT_SECONDS < GATEWAY_TIMEOUT_SECONDS
-# What was claimed in time, however slowly, can still be put back where it can't be sent any more.
+# A claim that was begun in time, however slow the store, can still be put back where it can't be sent any more.
 assert 2 * STORE_CALL_SECONDS_MAX < SEND_SECONDS_MAX + SPARE_SECONDS
