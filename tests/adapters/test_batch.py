@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from notify_core.adapters.batch import Record, deadline, process_batch, process_each, where
+from notify_core.adapters.batch import Record, deadline, process_batch, process_each, setting, where
 from notify_core.application.ports import StoreUnavailable
+from notify_core.settings import SettingUnusable
 
 
 @dataclass
@@ -89,7 +90,7 @@ def test_a_record_that_fails_is_told_by_the_kind_and_place_of_its_error_alone() 
     ((name, fields),) = told.lines
     assert name == "records_failed"
     assert fields.pop("where").startswith("test_batch:")
-    assert fields == {"records": 1, "error": "StoreUnavailable"}
+    assert fields == {"records": 1, "error": "StoreUnavailable", "setting": None}
     assert told.counts == [("records_failed", 1, {"error": "StoreUnavailable"})]
 
 
@@ -160,3 +161,8 @@ def test_the_deadline_is_when_the_time_of_the_invocation_is_over() -> None:
 
 def test_an_error_that_was_never_raised_has_no_place() -> None:
     assert where(ValueError("x")) == ""
+
+
+def test_a_setting_that_cannot_be_used_is_named() -> None:
+    assert setting(SettingUnusable("NOTIFY_X is not set")) == "NOTIFY_X"
+    assert setting(ValueError("what somebody wrote")) is None

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar
 
 import pytest
@@ -82,6 +83,14 @@ def test_the_oldest_is_forgotten_first() -> None:
     assert len(compiler.compiled) == 65
     compiler.memo.of(a_definition(version=0))
     assert len(compiler.compiled) == 66
+
+
+def test_threads_never_keep_more_than_fits() -> None:
+    memo = Memo[list[str], str](lambda definition: [definition.title], "".join)
+    definitions = [a_definition(version=version) for version in range(80)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda number: [memo.of(definitions[(number * 7 + i) % 80]) for i in range(400)], range(16)))
+    assert len(memo._kept) <= 64  # noqa: SLF001  (nothing else shows it)
 
 
 def test_two_threads_may_forget_the_same_definition() -> None:

@@ -9,7 +9,7 @@ from notify_core.application.ports import QueueName
 
 
 class SettingUnusable(Exception):
-    """A variable is missing or malformed; the message names it and says what it should hold."""
+    """A variable is missing or malformed; the message begins with its name and says what it should hold."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,7 +145,7 @@ def entry(handle: Handler[T]) -> Handler[T]:
                 return handle(event, context)
             except Exception as error:  # noqa: BLE001  (raised again, without its message)
                 kind, place = type(error).__name__, batch.where(error)
-                telemetry().alarm("function_failed", error=kind, where=place)
+                telemetry().alarm("function_failed", error=kind, where=place, setting=batch.setting(error))
         raise FunctionFailed(f"{kind} at {place}")
 
     return handler

@@ -16,15 +16,15 @@ from botocore.exceptions import (
     ConnectTimeoutError,
     EndpointConnectionError,
     HTTPClientError,
-    InvalidConfigError,
     ReadTimeoutError,
 )
 from botocore.exceptions import SSLError as BotoSSLError
 from botocore.httpsession import URLLib3Session
 from botocore.utils import get_environ_proxies
 
-from notify_core.adapters.kept_connections import KeptConnections
+from notify_core.adapters.kept_connections import KeptConnections, trust
 from notify_core.domain.limits import CONNECTION_IDLE_SECONDS_MAX, REPEATED_CONNECTION_IDLE_SECONDS_MAX
+from notify_core.settings import SettingUnusable
 
 if TYPE_CHECKING:
     from botocore.session import Session
@@ -54,18 +54,30 @@ def create_client(session: "Session", service: str, config: Config, **options: A
     Behind a proxy it has botocore's own connections; where the service's rules lead elsewhere, each call asks them.
 
     Raises:
-        InvalidConfigError: no certificates are where the environment says that they are.
+        SettingUnusable: no certificates are where the environment says that they are.
     """
     client: Any = session.create_client(service, config=config, **options)
     if _rules_give_its_own_address(client):
         client._ruleset_resolver = None  # noqa: SLF001  (else every call asks them again, at a twentieth of it)
     address, endpoint = str(client.meta.endpoint_url), client._endpoint  # noqa: SLF001  (botocore has no other way)
     trusted, proxies = endpoint.http_session._verify, get_environ_proxies(address)  # noqa: SLF001  (a file, or True)
-    if urlsplit(address).scheme not in proxies:
-        endpoint.http_session = KeptSession(address, config, bundle=None if trusted is True else trusted)
+    scheme, bundle = urlsplit(address).scheme, None if trusted is True else trusted
+    if scheme == "https":
+        _read(bundle)
+    if scheme not in proxies:
+        endpoint.http_session = KeptSession(config, bundle=bundle)
     elif not _is_repeated(config):
         endpoint.http_session = _FreshSession(config, verify=trusted, proxies=proxies)
     return client
+
+
+def _read(bundle: str | None) -> None:
+    """Read the certificates, once: the first calls of a process come at once, and each would."""
+    try:
+        trust(bundle)
+    except OSError as error:
+        what = f"AWS_CA_BUNDLE or REQUESTS_CA_BUNDLE is {bundle!r}: name a file with certificates ({error.strerror})"
+        raise SettingUnusable(what) from error
 
 
 def _is_repeated(config: Any) -> bool:  # noqa: ANN401  (its options have no types)
@@ -87,15 +99,10 @@ class KeptSession:
     fifth of the other calls'; it keeps a connection however long the function was frozen.
     """
 
-    def __init__(self, address: str, config: Any, *, bundle: str | None) -> None:  # noqa: ANN401  (it has no types)
+    def __init__(self, config: Any, *, bundle: str | None) -> None:  # noqa: ANN401  (its options have no types)
         self._config = config
         self._bundle = bundle
         self._servers: dict[str, KeptConnections] = {}
-        try:
-            self._connections(urlsplit(address))  # nothing of it is left to the first calls, which come at once
-        except OSError as error:
-            what = f"AWS_CA_BUNDLE or REQUESTS_CA_BUNDLE names {bundle}, where no certificates are: {error.strerror}"
-            raise InvalidConfigError(error_msg=what) from error
 
     def send(self, request: Any) -> AWSResponse:  # noqa: ANN401  (an AWSPreparedRequest, whose types are too wide)
         """Make one call, whatever its answer.

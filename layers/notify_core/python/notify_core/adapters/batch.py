@@ -9,6 +9,7 @@ from pathlib import PurePath
 from typing import Any, Protocol
 
 from notify_core.application.ports import Clock, Gather, Telemetry
+from notify_core.settings import SettingUnusable
 
 
 class Context(Protocol):
@@ -92,10 +93,15 @@ def where(error: BaseException) -> str:
     return f"{PurePath(frames[0].filename).stem}:{frames[0].lineno}" if frames else ""
 
 
+def setting(error: BaseException) -> str | None:
+    """The variable that can't be used, where that is what an exception says."""
+    return str(error).partition(" ")[0] if isinstance(error, SettingUnusable) else None
+
+
 def _tell(telemetry: Telemetry, error: Exception, records: int) -> None:
     kind = type(error).__name__
     telemetry.count("records_failed", records, error=kind)
-    telemetry.info("records_failed", records=records, error=kind, where=where(error))
+    telemetry.info("records_failed", records=records, error=kind, where=where(error), setting=setting(error))
 
 
 def _record(record: Mapping[str, Any]) -> Record:

@@ -43,7 +43,7 @@ class KeptConnections:
         """
         server = urlsplit(base_url)
         self._host = server.netloc.rpartition("@")[2].lower()
-        self._context = _trust(bundle) if server.scheme == "https" else None
+        self._context = trust(bundle) if server.scheme == "https" else None
         self._timeout_seconds = timeout_seconds
         self._connect_seconds = min(connect_seconds, timeout_seconds)
         self._idle_seconds_max = idle_seconds_max
@@ -127,27 +127,36 @@ class _Connection(HTTPConnection):
 
 
 @lru_cache
-def _trust(bundle: str | None) -> SSLContext:
-    """Whom to trust: read once a process, at the CPU of twenty calls."""
+def trust(bundle: str | None) -> SSLContext:
+    """Whom to trust, by a file or else the system's: read once a process, at the CPU of twenty calls.
+
+    Raises:
+        OSError: there are no certificates in the file.
+    """
     context = create_default_context(cafile=bundle)
     context.set_alpn_protocols(["http/1.1"])
     return context
 
 
 def _connect(host: str, port: int, seconds: float) -> socket:
-    """A connection to the first of a name's addresses that takes one, within the time for all of them."""
-    until = time.monotonic() + seconds
+    """A connection to the first of a name's addresses that takes one, within the time for all of them.
+
+    Each has half of what is left, the last one all of it. Looking the name up can't be bounded, and isn't in the time.
+    """
     addresses = getaddrinfo(host, port, type=SOCK_STREAM)
-    fault: OSError = TimeoutError()
-    for left, (family, kind, protocol, _, address) in zip(range(len(addresses), 0, -1), addresses, strict=True):
-        tried = socket(family, kind, protocol)
+    until = time.monotonic() + seconds
+    fault = OSError("a name without an address")
+    for number, (family, kind, protocol, _, address) in enumerate(addresses, start=1):
+        tried: socket | None = None
         try:
-            tried.settimeout(_within((until - time.monotonic()) / left))
+            tried = socket(family, kind, protocol)
+            tried.settimeout(_within((until - time.monotonic()) / (1 if number == len(addresses) else 2)))
             tried.connect(address)
             tried.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
             tried.settimeout(_within(until - time.monotonic()))  # what is left, for the handshake
         except OSError as error:
-            tried.close()
+            if tried is not None:
+                tried.close()
             fault = error
         else:
             return tried

@@ -39,6 +39,7 @@ LOGGED_FIELDS: Final = frozenset(
         "result",
         "state",
         "status",
+        "setting",
         "where",
         # numbers
         "age_seconds",

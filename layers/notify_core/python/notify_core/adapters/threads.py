@@ -16,7 +16,7 @@ def keep_to_one_cpu() -> None:
     """Have this thread, and those that it starts from now on, share one of the CPUs that it may use.
 
     The interpreter runs one thread at a time. Where threads that wait for answers sit on two CPUs, its lock changes
-    CPUs with every call, at a third of a worker's time. Nothing happens where the system doesn't allow it.
+    CPUs with every call, at a sixth to a third of a worker's time. Nothing happens where the system doesn't allow it.
     """
     if hasattr(os, "sched_setaffinity"):
         with suppress(OSError):

@@ -31,9 +31,9 @@ class Memo(Generic[Source, Compiled]):
         if kept is not None and kept[0] is source:
             return kept[1]
         compiled = kept[1] if kept is not None and _are_same(kept[0], source) else self._compile(source)
-        if kept is None and len(self._kept) >= _KEPT_MAX:
-            self._kept.pop(next(iter(self._kept)), None)
         self._kept[key] = (source, compiled)
+        for oldest in list(self._kept)[:-_KEPT_MAX]:  # a list at once, and whatever other threads add or forget
+            self._kept.pop(oldest, None)
         return compiled
 
 
