@@ -13,7 +13,6 @@ from minijinja import Environment, TemplateError, pass_state, safe
 from notify_core.domain.limits import TEMPLATE_FUEL, VALUE_CHARACTERS_MAX
 from notify_core.domain.problem import Problem, ProblemCode, problem
 from notify_core.domain.rendering.values import PYTHON_NAMES, WHOLE, context_of, text_of
-from notify_core.domain.rendering.words import unknown_words
 from notify_core.domain.slack_text import escape
 
 PLAIN, MARKUP, ADDRESS = "plain", "markup", "address"
@@ -75,6 +74,8 @@ class Engine:
 
     def unknown_words(self, source: str) -> Sequence[str]:
         """The filters, tests and functions in a template that the engine doesn't have."""
+        from notify_core.domain.rendering.words import unknown_words  # noqa: PLC0415  (for definitions only)
+
         return list(unknown_words(source, self._environment))
 
     def render(self, name: str, context: Mapping[str, Any]) -> str:
