@@ -19,6 +19,7 @@ from bench.scene import laid
 from bench.worker import Plan, Timing, environment, told_by, work
 from notify_core import wiring
 from notify_core.adapters import aws, slack
+from notify_core.adapters.dynamodb.items import Item
 from notify_core.adapters.kept_connections import KeptConnections
 
 _TURNS: Final = 5
@@ -29,6 +30,7 @@ _BATCH: Final = 10
 _WIRING: Final[Any] = wiring
 _AWS: Final[Any] = aws
 _SLACK: Final[Any] = slack
+_ITEM: Final[Any] = Item
 
 
 def _asking_where_to_call() -> None:
@@ -65,6 +67,10 @@ def _connecting_for_each_message() -> None:
     _SLACK.KeptConnections = partial(KeptConnections, idle_seconds_max=-1)
 
 
+def _serialising_all_of_a_class() -> None:
+    del _ITEM.serialize  # then it is pynamodb's
+
+
 UNDOING: Final[Mapping[str, Callable[[], None]]] = {
     "The endpoint's rules asked once, not at every call": _asking_where_to_call,
     "A user agent of our own: botocore composes none": _configured(user_agent=None),
@@ -72,6 +78,7 @@ UNDOING: Final[Mapping[str, Callable[[], None]]] = {
     "All threads on one CPU": _on_all_cpus,
     "Calls to AWS over connections of our own, not urllib3's": _over_botocores_connections,
     "Connections to Slack kept": _connecting_for_each_message,
+    "Rows serialised over what they hold, not over their class": _serialising_all_of_a_class,
 }
 """Each optimisation, with what takes it back in a process that has called nothing yet."""
 
