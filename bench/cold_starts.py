@@ -28,7 +28,7 @@ from infra.specs import FUNCTIONS
 from notify_core.domain.channel import Channel
 
 BUDGET: Final = 1.5
-_ROUNDS: Final = 5
+_ROUNDS: Final = 9
 _BARE_PACKAGES: Final = ("boto3", "s3transfer")
 """What boto3 needs beyond the layer."""
 

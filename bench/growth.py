@@ -32,7 +32,7 @@ from notify_core.application.withdraw_request import withdraw_request
 from notify_core.domain.identifiers import NoticeId, Recipient
 from notify_core.domain.request import Publication, Withdrawal
 from notify_core.domain.send_result import Rejected, RejectionScope
-from notify_core.messages import parse_message
+from notify_core.messages.publications import parse_message
 from tests.application.world import ACME, NOON, OVERDUE, World
 from tests.conformance.backends import emulator
 

@@ -19,7 +19,7 @@ from notify_core.domain.identifiers import IDENTIFIER, KEY_LENGTH_MAX
 from notify_core.domain.publication import publication_body
 from notify_core.domain.receipt import Receipt
 from notify_core.domain.request import InvalidPublication, Malformed, Publication, Withdrawal
-from notify_core.messages import parse_message
+from notify_core.messages.publications import parse_message
 
 Json = dict[str, Any]
 

@@ -18,7 +18,8 @@ from notify_core.domain.request import (
     Publication,
     Withdrawal,
 )
-from notify_core.messages import content_hash, parse_message, parse_publication, parse_withdrawal, read_json
+from notify_core.messages.json_text import read_json
+from notify_core.messages.publications import content_hash, parse_message, parse_publication, parse_withdrawal
 from tests.builders import ACME, INVOICE
 
 PUBLISH: dict[str, Any] = {

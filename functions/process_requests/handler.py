@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from notify_core.application.process_message import Received, process_message
-from notify_core.messages import parse_message
+from notify_core.messages.publications import parse_message
 from notify_core.wiring import BatchResponse, Context, Record, entry, inbox, ports, process_each
 
 

@@ -9,7 +9,7 @@ from notify_core.application.record_dead_message import (
     record_dead_request_message,
     record_dead_task_message,
 )
-from notify_core.messages import parse_message
+from notify_core.messages.publications import parse_message
 from notify_core.wiring import (
     BatchResponse,
     Context,

@@ -10,12 +10,12 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from notify_core.api.bodies import ReadAllBody, RetryBody
 from notify_core.domain.identifiers import DefinitionKey, PersonId
 from notify_core.domain.problem import Problem
 from notify_core.domain.request import InvalidPublication
-from notify_core.messages import parse_publication, parse_withdrawal
+from notify_core.messages.calls import ReadAllBody, RetryBody
 from notify_core.messages.fields import Body, read_body
+from notify_core.messages.publications import parse_publication, parse_withdrawal
 from notify_core.messages.registry import parse_definition, parse_person, parse_workspace
 from tests.api import contract
 from tests.builders import ACME

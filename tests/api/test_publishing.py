@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from notify_core.application.ports import Message, QueueName, StoreUnavailable
-from notify_core.application.record_dead_letter import record_dead_publication
+from notify_core.application.record_dead_publication import record_dead_publication
 from notify_core.domain.channel import Channel
 from notify_core.domain.directory import WorkspaceStatus
 from notify_core.domain.request import Publication
-from notify_core.messages import parse_message
+from notify_core.messages.publications import parse_message
 from tests.api.client import Answered, Client
 from tests.api.conftest import World
 from tests.application.world import World as Platform

@@ -7,8 +7,8 @@ import pytest
 
 from notify_core.application.list_attention import AttentionQuery, list_attention
 from notify_core.application.ports import Conflict, QueueName, StoreUnavailable
-from notify_core.application.record_dead_letter import record_dead_task
 from notify_core.application.record_dead_message import record_dead_receipt, record_dead_task_message
+from notify_core.application.record_dead_task import record_dead_task
 from notify_core.application.tasks import AuditTask, DispatchTask, RetireTask, SweepTask, message_of
 from notify_core.domain.channel import Channel
 from notify_core.domain.identifiers import RequestId

@@ -10,11 +10,11 @@ import pytest
 from notify_core.application.ports import QueueName
 from notify_core.application.preview_request import preview_request
 from notify_core.application.read_history import HistoryQuery, read_history
-from notify_core.application.record_dead_letter import record_dead_publication
+from notify_core.application.record_dead_publication import record_dead_publication
 from notify_core.application.reprocess_request import ReprocessRefusal, reprocess_request
 from notify_core.domain.request import Publication
 from notify_core.domain.request_lifecycle import RequestState
-from notify_core.messages import parse_message
+from notify_core.messages.publications import parse_message
 from tests.application.world import ACME, NOON, World
 
 

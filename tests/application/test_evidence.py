@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from notify_core.application.ports import Conflict, EvidenceQuery, Outgoing
-from notify_core.application.record_dead_letter import record_dead_task
+from notify_core.application.record_dead_task import record_dead_task
 from notify_core.application.retry_delivery import RetryRefusal, retry_delivery
 from notify_core.application.settle_send import settle_send
 from notify_core.domain.channel import Channel

@@ -21,7 +21,7 @@ from notify_core.domain.notice import Contributor, Notice
 from notify_core.domain.request import Publication
 from notify_core.domain.request_lifecycle import RequestState
 from notify_core.domain.send_result import Throttled, Unavailable
-from notify_core.messages import parse_message
+from notify_core.messages.publications import parse_message
 from tests.application.steps import Died, Steps
 from tests.application.world import ACME, NOON, World, key_of
 

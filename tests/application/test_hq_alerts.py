@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from notify_core.application.ports import Outgoing, QueueName
-from notify_core.application.record_dead_letter import record_dead_task
+from notify_core.application.record_dead_task import record_dead_task
 from notify_core.application.retry_delivery import Retried, retry_delivery
 from notify_core.domain.channel import Channel
 from notify_core.domain.delivery_lifecycle import DeliveryState

@@ -24,7 +24,7 @@ from notify_core.domain.identifiers import NoticeId, Recipient, RequestId
 from notify_core.domain.notice import Notice
 from notify_core.domain.request import Publication, Request, Withdrawal
 from notify_core.domain.request_lifecycle import RequestState
-from notify_core.messages import parse_message
+from notify_core.messages.publications import parse_message
 from tests.application.steps import Steps
 from tests.application.world import ACME, NOON, OVERDUE, World, key_of
 

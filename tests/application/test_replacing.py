@@ -17,7 +17,7 @@ from notify_core.application.ports import Conflict, Head, QueueName
 from notify_core.application.withdraw_request import withdraw_request
 from notify_core.domain.request import Publication, Withdrawal
 from notify_core.domain.request_lifecycle import RequestState
-from notify_core.messages import parse_message
+from notify_core.messages.publications import parse_message
 from tests.application.stale import Stale
 from tests.application.steps import Died, Steps
 from tests.application.world import ACME, NOON, OVERDUE, World

@@ -16,7 +16,8 @@ from notify_core.application.mark_read import mark_all_read, mark_read
 from notify_core.application.ports import EvidenceQuery, Message, NoticeKey, Outgoing, Ports, QueueName
 from notify_core.application.process_message import Received, process_message
 from notify_core.application.reconcile import reconcile
-from notify_core.application.record_dead_letter import record_dead_publication, record_dead_task
+from notify_core.application.record_dead_publication import record_dead_publication
+from notify_core.application.record_dead_task import record_dead_task
 from notify_core.application.record_receipt import record_receipt
 from notify_core.application.register_definition import register_definition
 from notify_core.application.retire_definition import RetireRefusal, retire_definition
@@ -52,7 +53,7 @@ from notify_core.domain.send_result import (
     Unknown,
     Untold,
 )
-from notify_core.messages import parse_message
+from notify_core.messages.publications import parse_message
 from tests.application.steps import Died
 
 NOON = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)

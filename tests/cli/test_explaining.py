@@ -7,14 +7,14 @@ from datetime import datetime, timedelta
 import pytest
 
 from notify_core.application.ports import QueueName
-from notify_core.application.record_dead_letter import record_dead_publication
+from notify_core.application.record_dead_publication import record_dead_publication
 from notify_core.domain.channel import Channel
 from notify_core.domain.identifiers import ClaimId
 from notify_core.domain.notice import Notice
 from notify_core.domain.receipt import Receipt, ReceiptOutcome
 from notify_core.domain.request import Publication
 from notify_core.domain.send_result import Rejected, RejectionScope, Throttled, Unavailable, Unknown
-from notify_core.messages import parse_message
+from notify_core.messages.publications import parse_message
 from tests.api.builders import CONSOLE, accepted
 from tests.application.world import ACME, World
 from tests.builders import an_entry

@@ -8,11 +8,11 @@ import pytest
 
 from notify_cli.commands import history
 from notify_core.application.ports import QueueName
-from notify_core.application.record_dead_letter import record_dead_publication
+from notify_core.application.record_dead_publication import record_dead_publication
 from notify_core.domain.request import Publication
 from notify_core.domain.request_lifecycle import RequestState
 from notify_core.domain.send_result import Throttled
-from notify_core.messages import parse_message
+from notify_core.messages.publications import parse_message
 from tests.cli.conftest import Notify
 from tests.cli.platform import Platform
 

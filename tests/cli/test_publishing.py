@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from notify_core.domain.request import Publication
-from notify_core.messages import parse_message
+from notify_core.messages.publications import parse_message
 from tests.cli.aws import Aws
 from tests.cli.conftest import Notify
 from tests.cli.platform import Platform

@@ -32,7 +32,7 @@ from notify_cli.sentences import (
     Told,
 )
 from notify_core.adapters import slack_results, sms_results
-from notify_core.application.record_dead_letter import DEAD_LETTERED
+from notify_core.application.record_dead_publication import DEAD_LETTERED
 from notify_core.domain.channel import Channel
 from notify_core.domain.delivery_lifecycle import DELIVERY_LIFECYCLE, DeliveryReason, DeliveryState
 from notify_core.domain.lifecycle import Actor

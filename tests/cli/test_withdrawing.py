@@ -7,7 +7,7 @@ import pytest
 
 from notify_core.application.ports import QueueName
 from notify_core.domain.request import Withdrawal
-from notify_core.messages import parse_message
+from notify_core.messages.publications import parse_message
 from tests.cli.aws import Aws
 from tests.cli.conftest import Notify
 from tests.cli.platform import Platform

@@ -45,7 +45,7 @@ from notify_core.domain.notice import Notice
 from notify_core.domain.receipt import FAILURES, ReceiptOutcome
 from notify_core.domain.request import Withdrawal
 from notify_core.domain.send_result import Evidence, SendResult, Unknown, Untold
-from notify_core.messages import parse_message
+from notify_core.messages.publications import parse_message
 from tests.application.steps import Died
 from tests.application.world import ACME, OVERDUE, Provider, World
 from tests.crash_points.aws import DEAD_LETTERS, Aws, Cloud, Sqs, dead_letters_url_of, url_of

@@ -49,7 +49,7 @@ from notify_core.domain.limits import (
     RECONCILE_TIMEOUT_SECONDS,
 )
 from notify_core.domain.request import Request
-from notify_core.messages import parse_message
+from notify_core.messages.publications import parse_message
 from tests.exploration.judges import Violation
 from tests.exploration.programs import Call, Runner
 from tests.exploration.stage import BEGIN, Letter, Stage, State, body_of, inbox_of, ports_of

@@ -44,11 +44,11 @@ LOADS: Mapping[str, set[str]] = {
     "deliver_text": RENDERS,
     "deliver_system": RENDERS,
     "record_receipts": set(),
-    "record_dead_letters": {"minijinja", "pydantic"},
+    "record_dead_letters": {"pydantic"},
     "reconcile_requests": RENDERS,
     "sweep_due": set(),
     "sweep_nightly": set(),
-    "serve_operators": READS_PUBLICATIONS,
+    "serve_operators": {"jsonschema_rs", "minijinja"},
     "serve_inbox": set(),
 }
 

@@ -442,7 +442,7 @@ _SETTLE: Final = (
         "dead-dispatch-dropped",
         "a dead dispatch is charged and dispatched again",
         edit(
-            "application.record_dead_letter:_record_dead_dispatch",
+            "application.record_dead_task:_record_dead_dispatch",
             ("if item.state is not DeliveryState.QUEUED:", "if True:"),
         ),
         edit(
@@ -457,7 +457,7 @@ _SETTLE: Final = (
         "dead-publication-dropped",
         "a publication that ran out of receives is recorded",
         edit(
-            "application.record_dead_letter:_put_dead",
+            "application.record_dead_publication:_put_dead",
             ("ports.requests.put(_dead_row(first_published(was, publication), noted, ports, now=now), was)", "pass"),
         ),
     ),
@@ -468,7 +468,7 @@ _SETTLE: Final = (
             "domain.request:Request.is_dead_lettered",
             ("return self.state is RequestState.QUEUED and bool(self.problems)", "return False"),
         ),
-        edit("application.record_dead_letter:_dead_row", ("due_at=expires_at)", "due_at=now)")),
+        edit("application.record_dead_publication:_dead_row", ("due_at=expires_at)", "due_at=now)")),
     ),
 )
 

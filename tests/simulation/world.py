@@ -33,7 +33,7 @@ from notify_core.domain.limits import (
     SWEEP_TIMEOUT_SECONDS,
 )
 from notify_core.domain.receipt import Receipt
-from notify_core.messages import parse_message
+from notify_core.messages.publications import parse_message
 from tests.simulation.checkers import Checkers
 from tests.simulation.faults import NO_FAULTS, Faults
 from tests.simulation.kernel import Kernel

@@ -4,7 +4,6 @@ A function has the variables of what it works on and no others: an adapter whose
 is asked for something, not before. What only some functions need is imported when it is made.
 """
 
-import gc
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache, wraps
@@ -53,10 +52,6 @@ __all__ = [
 
 T = TypeVar("T")
 _MAKING: Final = RLock()
-
-gc.set_threshold(20_000)
-"""Garbage is looked for after so many new objects, and not after 700: a start makes objects that stay, and looking
-through them again and again is a twentieth of it."""
 
 
 # ---------------------------------------------------------------- what a function uses

@@ -3,6 +3,7 @@
 from typing import Final
 
 from notify_core.api.access import Scope, owner_of
+from notify_core.api.bodies import read_all_body
 from notify_core.api.call import Answer, Call
 from notify_core.api.inbox_shapes import inbox_json
 from notify_core.api.lists import PAGING, limit_of, list_answer, place_at, place_json, position_of
@@ -42,8 +43,6 @@ def post_read(call: Call, api: Api) -> Answer:
 
 def post_read_all(call: Call, api: Api) -> Answer:
     """Mark the caller's notices up to a time as read."""
-    from notify_core.api.bodies import read_all_body  # noqa: PLC0415  (pydantic would double what a cold start imports)
-
     owner = owner_of(call.claims)
     mark_all_read(owner.workspace_id, owner.recipient, read_all_body(call).up_to, api.ports)
     return Answer(status=204)

@@ -2,7 +2,7 @@
 
 from typing import Any, Final, cast
 
-from notify_core.api.bodies import accepted, json_of
+from notify_core.api.bodies import definition_in, json_of, person_in, workspace_in
 from notify_core.api.call import Answer, Call
 from notify_core.api.lists import limit_of, list_answer, position_of
 from notify_core.api.paths import definition_of, person_of, workspace_of
@@ -20,7 +20,6 @@ from notify_core.application.register_definition import register_definition
 from notify_core.application.register_person import register_person
 from notify_core.application.register_workspace import register_workspace
 from notify_core.application.retire_definition import RetireRefusal, retire_definition
-from notify_core.messages.registry import parse_definition, parse_person, parse_workspace
 
 VERSION_DIGITS_MAX: Final = 9
 
@@ -28,20 +27,20 @@ VERSION_DIGITS_MAX: Final = 9
 def put_workspace(call: Call, api: Api) -> Answer:
     """Register a workspace."""
     body = json_of(call)
-    wanted = accepted(parse_workspace(body, workspace_of(call)))
+    wanted = workspace_in(body, workspace_of(call))
     shards = cast("dict[str, Any]", body).get("shards")
     return Answer(status=200, body=workspace_json(register_workspace(wanted, shards, api.ports)))
 
 
 def put_person(call: Call, api: Api) -> Answer:
     """Register a person."""
-    wanted = accepted(parse_person(json_of(call), workspace_of(call), person_of(call)))
+    wanted = person_in(json_of(call), workspace_of(call), person_of(call))
     return Answer(status=200, body=person_json(register_person(wanted, api.ports)))
 
 
 def put_definition(call: Call, api: Api) -> Answer:
     """Register a version of a definition."""
-    wanted = accepted(parse_definition(json_of(call), workspace_of(call), definition_of(call)))
+    wanted = definition_in(json_of(call), workspace_of(call), definition_of(call))
     return Answer(status=200, body={"version": register_definition(wanted, api.ports).version})
 
 

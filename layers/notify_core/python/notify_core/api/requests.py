@@ -2,7 +2,7 @@
 
 from typing import Any, cast
 
-from notify_core.api.bodies import accepted, json_of
+from notify_core.api.bodies import json_of, publication_in, withdrawal_in
 from notify_core.api.call import Answer, Call
 from notify_core.api.lists import limit_of, list_answer, place_at, place_json, position_of
 from notify_core.api.paths import request_id_of, workspace_of
@@ -20,15 +20,12 @@ from notify_core.application.withdraw_request import withdraw_request
 from notify_core.domain.identifiers import DefinitionKey, RequestId, is_identifier
 from notify_core.domain.publication import check_withdrawal
 from notify_core.domain.request_lifecycle import RequestState
-from notify_core.messages import parse_publication, parse_withdrawal
 
 
 def post_request(call: Call, api: Api) -> Answer:
     """Publish, or see what publishing would do."""
     workspace, is_dry_run, body = workspace_of(call), _flag_of(call, "dry_run"), json_of(call)
-    publication = parse_publication(body, workspace)
-    if isinstance(publication, tuple):
-        raise Refusal(Kind.INVALID, *publication)
+    publication = publication_in(body, workspace)
     if is_dry_run:
         return Answer(status=200, body=preview_json(preview_request(publication, api.ports)))
     fields = cast("dict[str, Any]", body)
@@ -45,7 +42,7 @@ def _flag_of(call: Call, name: str) -> bool:
 
 def post_withdrawal(call: Call, api: Api) -> Answer:
     """Withdraw."""
-    withdrawal = accepted(parse_withdrawal(json_of(call), workspace_of(call)))
+    withdrawal = withdrawal_in(json_of(call), workspace_of(call))
     if problems := check_withdrawal(withdrawal, api.ports.clock.now()):
         raise Refusal(Kind.INVALID, *problems)
     return Answer(status=200, body=withdrawal_json(withdraw_request(withdrawal, api.ports)))

@@ -1,18 +1,21 @@
-"""Recording a message from a dead-letter queue, whatever queue it ran out of receives on."""
+"""Recording a message from a dead-letter queue, whatever queue it ran out of receives on.
+
+Each kind of message loads its own use case: one function records them all, and its start loads one.
+"""
 
 import json
 
 from notify_core.application.ports import Ports, QueueName
-from notify_core.application.record_dead_letter import record_dead_publication, record_dead_task
-from notify_core.application.record_receipt import record_receipt
-from notify_core.application.tasks import NoTask, parse_task
-from notify_core.application.withdraw_request import withdraw_request
+from notify_core.application.record_dead_publication import record_dead_publication
 from notify_core.domain.receipt import Receipt
 from notify_core.domain.request import InvalidPublication, Malformed, Publication, Withdrawal
 
 
 def record_dead_task_message(body: str, queue: QueueName, ports: Ports) -> bool:
     """Record a dead dispatch or reconcile message; False when it can't be read and stays where it is."""
+    from notify_core.application.record_dead_task import record_dead_task
+    from notify_core.application.tasks import NoTask, parse_task
+
     try:
         task = parse_task(json.loads(body))
     except (ValueError, NoTask):
@@ -30,6 +33,8 @@ def record_dead_request_message(
             record_dead_publication(parsed, ports)
             return True
         case Withdrawal():
+            from notify_core.application.withdraw_request import withdraw_request
+
             withdraw_request(parsed, ports)
             return True
         case Malformed():
@@ -43,6 +48,8 @@ def record_dead_receipt(receipt: Receipt | None, ports: Ports) -> bool:
     """
     if receipt is None:
         return _stays(QueueName.RECEIPTS, ports)
+    from notify_core.application.record_receipt import record_receipt
+
     record_receipt(receipt, ports)
     ports.telemetry.count("dead_letters_recorded", queue=QueueName.RECEIPTS.value)
     return True
