@@ -1,11 +1,10 @@
 """Sweeps requests, audits workspaces and closes retired definitions' requests."""
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from notify_core.application.reconcile import reconcile
-from notify_core.application.tasks import parse_task
+from notify_core.application.tasks import read_task
 from notify_core.wiring import BatchResponse, Context, Record, clock, deadline, entry, ports, process_each
 
 
@@ -15,7 +14,7 @@ def handler(event: Mapping[str, Any], context: Context) -> BatchResponse:
     until = deadline(context, clock())
 
     def do(record: Record) -> bool:
-        reconcile(parse_task(json.loads(record.body)), ports(), until=until)
+        reconcile(read_task(record.body), ports(), until=until)
         return True
 
     return process_each(event, do)

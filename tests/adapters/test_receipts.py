@@ -61,6 +61,11 @@ def test_a_receipt_is_read_out_of_its_envelope(body: dict[str, Any]) -> None:
     assert parse_receipt(body) == receipt()
 
 
+def test_a_notification_whose_message_cannot_be_read_is_no_receipt() -> None:
+    for message in ("no event", "[" * 100_000, None):
+        assert parse_receipt({"Type": "Notification", "Message": message}) is None
+
+
 PROGRESS, DELIVERED, BOUNCED = ReceiptOutcome.PROGRESS, ReceiptOutcome.DELIVERED, ReceiptOutcome.BOUNCED
 
 EVENTS: list[tuple[str, bool, ReceiptOutcome, str | None]] = [

@@ -273,7 +273,18 @@ def test_the_records_that_fail_come_again_and_no_others(world: World, threads: P
     assert [told(world, person) for person in TEN] == ["queued" if person in bad else "delivered" for person in TEN]
 
 
-@pytest.mark.parametrize("body", ["", "{", "[]", "null", '{"version": 2}', '{"version": 1, "task": "sweep"}'])
+@pytest.mark.parametrize(
+    "body",
+    [
+        "",
+        "{",
+        "[]",
+        "null",
+        '{"version": 2}',
+        '{"version": 1, "task": "sweep"}',
+        pytest.param("[" * 100_000, id="deep"),
+    ],
+)
 def test_a_body_that_is_no_dispatch_comes_again_alone(world: World, body: str) -> None:
     """Scenario 39: until it lies among the dead letters."""
     tasks = accepted(world, *TEN)

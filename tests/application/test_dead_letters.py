@@ -141,7 +141,9 @@ def test_a_dead_retirement_is_tried_again_in_a_quarter_of_an_hour(world: World) 
 # ---------------------------------------------------------------- bodies
 
 
-@pytest.mark.parametrize("body", ["", "{", "[]", '{"version": 1}', '{"version": 2, "task": "sweep"}'])
+@pytest.mark.parametrize(
+    "body", ["", "{", "[]", '{"version": 1}', '{"version": 2, "task": "sweep"}', pytest.param("[" * 100_000, id="deep")]
+)
 def test_a_body_that_cannot_be_read_stays_where_it_is_and_is_counted(world: World, body: str) -> None:
     assert record_dead_task_message(body, QueueName.CHAT, world.ports) is False
     assert world.telemetry.counted("dead_letters_unreadable", queue="chat") == 1

@@ -171,7 +171,7 @@ def read_receipt(text: str) -> "Receipt | None":
     """The receipt in a message's text; None when it can't be read, or is no event of a text of ours."""
     try:
         body: object = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return parse_receipt(cast("Mapping[str, Any]", body)) if isinstance(body, Mapping) else None
 

@@ -119,7 +119,7 @@ def _object(value: object) -> Mapping[str, Any]:
 def _parsed(text: object) -> object:
     try:
         return json.loads(text) if isinstance(text, str) else None
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 

@@ -1,12 +1,11 @@
 """Delivering what a batch of dispatch messages asks for."""
 
-import json
 from collections.abc import Mapping
 from datetime import datetime
 
 from notify_core.application.deliver_notices import deliver_notices
 from notify_core.application.ports import Ports
-from notify_core.application.tasks import DispatchTask, NoTask, parse_task
+from notify_core.application.tasks import DispatchTask, NoTask, read_task
 
 
 def deliver_messages(bodies: Mapping[str, str], ports: Ports, *, until: datetime) -> set[str]:
@@ -25,8 +24,8 @@ def deliver_messages(bodies: Mapping[str, str], ports: Ports, *, until: datetime
 
 def _read(body: str, ports: Ports) -> DispatchTask | None:
     try:
-        task = parse_task(json.loads(body))
-    except (ValueError, NoTask):
+        task = read_task(body)
+    except NoTask:
         task = None
     if isinstance(task, DispatchTask):
         return task

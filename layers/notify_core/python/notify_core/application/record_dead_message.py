@@ -1,9 +1,7 @@
 """Recording a message from a dead-letter queue, whatever queue it ran out of receives on.
 
-Each kind of message loads its own use case: one function records them all, and its start loads one.
+One function records them all; besides a publication's, its start loads no use case but the one it needs.
 """
-
-import json
 
 from notify_core.application.ports import Ports, QueueName
 from notify_core.application.record_dead_publication import record_dead_publication
@@ -14,11 +12,11 @@ from notify_core.domain.request import InvalidPublication, Malformed, Publicatio
 def record_dead_task_message(body: str, queue: QueueName, ports: Ports) -> bool:
     """Record a dead dispatch or reconcile message; False when it can't be read and stays where it is."""
     from notify_core.application.record_dead_task import record_dead_task
-    from notify_core.application.tasks import NoTask, parse_task
+    from notify_core.application.tasks import NoTask, read_task
 
     try:
-        task = parse_task(json.loads(body))
-    except (ValueError, NoTask):
+        task = read_task(body)
+    except NoTask:
         return _stays(queue, ports)
     record_dead_task(task, ports)
     return True

@@ -3,6 +3,7 @@
 Tasks name rows and carry no content, so a message of any age finds the present state.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
@@ -91,6 +92,15 @@ def message_of(task: Task, *, delay_seconds: float = 0) -> Message:
             body |= {"task": "retire", "definition": task.definition, "position": task.position}
     delay = min(max(0, -int(-delay_seconds // 1)), DELAY_SECONDS_MAX)
     return Message(body=body, group=task.workspace_id, delay_seconds=delay)
+
+
+def read_task(text: str) -> Task:
+    """The task in a message's body; NoTask when it isn't one, however deep its brackets go."""
+    try:
+        body = json.loads(text)
+    except (ValueError, RecursionError):
+        raise NoTask("not JSON") from None
+    return parse_task(body)
 
 
 def parse_task(body: object) -> Task:
