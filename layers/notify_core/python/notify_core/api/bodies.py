@@ -1,6 +1,6 @@
 """Bodies: the JSON of a call, and what it amounts to; Refusal with everything that is wrong with it.
 
-The modules that read them are imported for the first that is read: they load pydantic, a third of a cold start.
+The modules that read them are imported for the first that is read: they load pydantic, a third of what a start imports.
 """
 
 from typing import TYPE_CHECKING, Final, TypeVar, cast
