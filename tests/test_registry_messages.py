@@ -9,7 +9,8 @@ from notify_core.domain.channel import Channel
 from notify_core.domain.definition import Definition
 from notify_core.domain.directory import Person, Workspace, WorkspaceStatus
 from notify_core.domain.identifiers import PersonId
-from notify_core.messages.registry import parse_definition, parse_person, parse_workspace
+from notify_core.messages.definitions import parse_definition
+from notify_core.messages.registry import parse_person, parse_workspace
 from tests.builders import ACME, INVOICE
 
 ANA = PersonId("ana")

@@ -14,9 +14,10 @@ from notify_core.domain.identifiers import DefinitionKey, PersonId
 from notify_core.domain.problem import Problem
 from notify_core.domain.request import InvalidPublication
 from notify_core.messages.calls import ReadAllBody, RetryBody
+from notify_core.messages.definitions import parse_definition
 from notify_core.messages.fields import Body, read_body
 from notify_core.messages.publications import parse_publication, parse_withdrawal
-from notify_core.messages.registry import parse_definition, parse_person, parse_workspace
+from notify_core.messages.registry import parse_person, parse_workspace
 from tests.api import contract
 from tests.builders import ACME
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from notify_core.domain.channel import Channel
-from notify_core.domain.definition import DefinitionState
-from notify_core.domain.definition_checks import check_definition, content_of
+from notify_core.domain.definition import DefinitionState, content_of
+from notify_core.domain.definition_checks import check_definition
 from tests.builders import a_definition, at
 
 CONSOLE, CHAT, TEXT, HQ_CHANNEL = Channel.CONSOLE, Channel.CHAT, Channel.TEXT, Channel.SLACK_SYSTEM

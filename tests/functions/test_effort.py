@@ -48,7 +48,7 @@ LOADS: Mapping[str, set[str]] = {
     "reconcile_requests": RENDERS,
     "sweep_due": set(),
     "sweep_nightly": set(),
-    "serve_operators": {"jsonschema_rs", "minijinja"},
+    "serve_operators": RENDERS,
     "serve_inbox": set(),
 }
 

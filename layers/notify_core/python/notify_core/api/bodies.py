@@ -87,7 +87,7 @@ def person_in(body: object, workspace: WorkspaceId, person: PersonId) -> Person:
 
 def definition_in(body: object, workspace: WorkspaceId, key: DefinitionKey) -> Definition:
     """The definition in the body of `PUT …/definitions/{key}`, in no version yet."""
-    from notify_core.messages.registry import parse_definition
+    from notify_core.messages.definitions import parse_definition
 
     return _accepted(parse_definition(body, workspace, key))
 

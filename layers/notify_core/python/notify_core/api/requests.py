@@ -6,11 +6,9 @@ from notify_core.api.bodies import json_of, publication_in, withdrawal_in
 from notify_core.api.call import Answer, Call
 from notify_core.api.lists import limit_of, list_answer, place_at, place_json, position_of
 from notify_core.api.paths import request_id_of, workspace_of
-from notify_core.api.preview_shapes import preview_json
 from notify_core.api.refusal import Kind, Refusal, refusal
 from notify_core.api.request_shapes import history_json, request_json, withdrawal_json
 from notify_core.api.routing import Api
-from notify_core.application.preview_request import preview_request
 from notify_core.application.publish_request import publish_request
 from notify_core.application.read_history import HistoryQuery, read_history
 from notify_core.application.read_request import read_request
@@ -19,6 +17,7 @@ from notify_core.application.reprocess_request import ReprocessRefusal, reproces
 from notify_core.application.withdraw_request import withdraw_request
 from notify_core.domain.identifiers import DefinitionKey, RequestId, is_identifier
 from notify_core.domain.publication import check_withdrawal
+from notify_core.domain.request import InvalidPublication, Publication
 from notify_core.domain.request_lifecycle import RequestState
 
 
@@ -27,10 +26,17 @@ def post_request(call: Call, api: Api) -> Answer:
     workspace, is_dry_run, body = workspace_of(call), _flag_of(call, "dry_run"), json_of(call)
     publication = publication_in(body, workspace)
     if is_dry_run:
-        return Answer(status=200, body=preview_json(preview_request(publication, api.ports)))
+        return _previewed(publication, api)
     fields = cast("dict[str, Any]", body)
     publish_request(workspace, {"type": "publish", "workspace_id": workspace, **fields}, api.ports)
     return Answer(status=202, body={"request_id": publication.request_id})
+
+
+def _previewed(publication: Publication | InvalidPublication, api: Api) -> Answer:
+    from notify_core.api.preview_shapes import preview_json  # noqa: PLC0415  (loads what checks data)
+    from notify_core.application.preview_request import preview_request  # noqa: PLC0415  (the same)
+
+    return Answer(status=200, body=preview_json(preview_request(publication, api.ports)))
 
 
 def _flag_of(call: Call, name: str) -> bool:

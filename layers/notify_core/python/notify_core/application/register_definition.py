@@ -4,8 +4,7 @@ from dataclasses import replace
 
 from notify_core.application.ports import Conflict, Ports
 from notify_core.application.refusals import workspace_not_found
-from notify_core.domain.definition import Definition, DefinitionState
-from notify_core.domain.definition_checks import content_of
+from notify_core.domain.definition import Definition, DefinitionState, content_of
 from notify_core.domain.limits import CONFLICTS_MAX
 
 

@@ -1,5 +1,6 @@
 """Definitions: registered kinds of notification."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -58,3 +59,19 @@ class Definition:
     def has_retired(self, version: int | None) -> bool:
         """Whether the version that a request pins was retired, whatever was registered since."""
         return not self.is_active or (version is not None and version <= self.retired_version)
+
+
+def content_of(definition: Definition) -> str:
+    """What is equal for two definitions exactly if they say the same; version and state don't count."""
+    content = (
+        definition.title,
+        definition.category,
+        definition.critical,
+        definition.channels,
+        definition.schema,
+        definition.templates,
+        definition.expires_after.total_seconds(),
+        definition.replace_previous,
+        definition.fold_within and definition.fold_within.total_seconds(),
+    )
+    return json.dumps(content, sort_keys=True)

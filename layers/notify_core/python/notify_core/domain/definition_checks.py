@@ -41,22 +41,6 @@ def check_definition(definition: Definition) -> tuple[Problem, ...]:
     return tuple(islice(problems, PROBLEMS_MAX))
 
 
-def content_of(definition: Definition) -> str:
-    """What is equal for two definitions exactly if they say the same; version and state don't count."""
-    content = (
-        definition.title,
-        definition.category,
-        definition.critical,
-        definition.channels,
-        definition.schema,
-        definition.templates,
-        definition.expires_after.total_seconds(),
-        definition.replace_previous,
-        definition.fold_within and definition.fold_within.total_seconds(),
-    )
-    return json.dumps(content, sort_keys=True)
-
-
 # ---------------------------------------------------------------- names, channels, times
 
 

@@ -1,22 +1,18 @@
-"""Workspaces, people and definitions, as operators register them."""
+"""Workspaces and people, as operators register them."""
 
 import re
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import Field
 
-from notify_core.domain.definition import Definition
-from notify_core.domain.definition_checks import check_definition
 from notify_core.domain.directory import Person, Workspace, WorkspaceStatus
-from notify_core.domain.identifiers import DefinitionKey, PersonId, WorkspaceId
+from notify_core.domain.identifiers import PersonId, WorkspaceId
 from notify_core.domain.limits import MEMBERSHIPS_MAX, NAME_CHARACTERS_MAX, OPT_OUTS_MAX, SHARDS_MAX
 from notify_core.domain.locales import is_locale
 from notify_core.domain.problem import Problem, ProblemCode, problem
 from notify_core.messages.fields import (
-    AnyChannel,
     Body,
-    Duration,
     Identifier,
     PersonalChannel,
     SentChannel,
@@ -88,26 +84,6 @@ class _PersonBody(Body):
     opt_outs: dict[Identifier, list[SentChannel]] = Field(default_factory=dict, max_length=OPT_OUTS_MAX)
 
 
-class _FoldBody(Body):
-    """How long a notice takes in further requests."""
-
-    within: Duration
-
-
-class _DefinitionBody(Body):
-    """A definition, as far as types go; check_definition does the rest."""
-
-    title: str
-    category: str
-    critical: bool = False
-    channels: list[AnyChannel]
-    data_schema: dict[str, Any] = Field(alias="schema")
-    templates: dict[AnyChannel, dict[str, Any]]
-    expires_after: Duration
-    replace_previous: bool = False
-    fold: _FoldBody | None = None
-
-
 def parse_workspace(body: object, workspace_id: WorkspaceId) -> Workspace | tuple[Problem, ...]:
     """A workspace to be registered, or everything that is wrong with it; shards left out are 1."""
     fields = read_body(_WorkspaceBody, body)
@@ -144,25 +120,3 @@ def parse_person(body: object, workspace_id: WorkspaceId, person_id: PersonId) -
         roles=tuple(roles),
         opt_outs={category: tuple(dict.fromkeys(channels)) for category, channels in fields.opt_outs.items()},
     )
-
-
-def parse_definition(body: object, workspace_id: WorkspaceId, key: DefinitionKey) -> Definition | tuple[Problem, ...]:
-    """A definition to be registered, fully checked, in no version yet; or everything that is wrong with it."""
-    fields = read_body(_DefinitionBody, body)
-    if isinstance(fields, tuple):
-        return fields
-    definition = Definition(
-        workspace_id=workspace_id,
-        key=key,
-        version=0,
-        title=fields.title,
-        category=fields.category,
-        critical=fields.critical,
-        channels=tuple(fields.channels),
-        schema=fields.data_schema,
-        templates=fields.templates,
-        expires_after=fields.expires_after,
-        replace_previous=fields.replace_previous,
-        fold_within=fields.fold.within if fields.fold else None,
-    )
-    return check_definition(definition) or definition
